@@ -20,12 +20,31 @@ struct people_conf {
     const char *role, *note;
     struct opt_list project;
     double expires;
-    bool json;
+    bool json, disable, enable, no_projects;
 };
 
 #define PLACE_OPTS JOB_WHERE_OPTS(struct people_conf), JOB_SERVER_OPT(struct people_conf)
 
 static const struct opt plain_opts[] = {PLACE_OPTS, {0}};
+
+static const struct opt list_opts[] = {
+    {OPT_BOOL(struct people_conf, json, "false", "print JSON")},
+    PLACE_OPTS,
+    {0},
+};
+
+static const struct opt update_opts[] = {
+    {OPT_CHOICE(struct people_conf, role, NULL, "viewer|submitter|admin", "new role")},
+    {OPT_LIST(struct people_conf, project,
+              "project the user belongs to from now on; replaces the old ones"),
+     .meta = "P"},
+    {OPT_BOOL(struct people_conf, no_projects, "false", "remove from all projects")},
+    {OPT_BOOL(struct people_conf, disable, "false",
+              "refuse all tokens of the user from now on; jobs keep running")},
+    {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
+    PLACE_OPTS,
+    {0},
+};
 
 static const struct opt user_opts[] = {
     {OPT_CHOICE(struct people_conf, role, "submitter", "viewer|submitter|admin",
@@ -36,9 +55,11 @@ static const struct opt user_opts[] = {
 };
 
 static const struct opt token_opts[] = {
-    {OPT_CHOICE(struct people_conf, role, "admin", "viewer|submitter|admin",
-                "role of the token; never more than the role of its user")},
-    {OPT_TEXT(struct people_conf, note, "", "for people"), .meta = "TEXT"},
+    {OPT_CHOICE(struct people_conf, role, NULL, "viewer|submitter|admin",
+                "role of the token; never more than the role of its user, which is the "
+                "default")},
+    {OPT_TEXT(struct people_conf, note, "", "name of the token, for people"),
+     .meta = "TEXT"},
     {OPT_DURATION(struct people_conf, expires, "0", 0, 3e9,
                   "lifetime of the token; 0: unlimited")},
     PLACE_OPTS,
@@ -65,35 +86,114 @@ static enum rc check_name(const char *name, struct err *err)
     return wrong ? err_coded(err, RC_INVAL, E5006, "'%.100s': %s", name, wrong) : RC_OK;
 }
 
+/* --project, as JSON and with ',' between the names. */
+static enum rc put_projects(const struct people_conf *c, struct json_out *j,
+                            struct buf *names, struct err *err)
+{
+    enum rc rc = RC_OK;
+    json_open(j, "projects", '[');
+    for (size_t i = 0; i < c->project.n && !rc; i++) {
+        rc = check_name(c->project.at[i], err);
+        buf_printf(names, "%s%s", i ? "," : "", c->project.at[i]);
+        json_put_str(j, NULL, c->project.at[i]);
+    }
+    json_close(j, ']');
+    return rc ? rc : buf_check(names, err);
+}
+
 static enum rc user_create(const struct people_conf *c, const struct cmd_place *p,
                            const char *name, struct err *err)
 {
     struct buf projects, body;
-    enum rc rc = RC_OK;
     buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
     buf_init(&body, 1 << 16);
     struct json_out j = {.out = &body};
     json_open(&j, NULL, '{');
     json_put_str(&j, "name", name);
     json_put_str(&j, "role", c->role);
-    json_open(&j, "projects", '[');
-    for (size_t i = 0; i < c->project.n && !rc; i++) {
-        rc = check_name(c->project.at[i], err);
-        buf_printf(&projects, "%s%s", i ? "," : "", c->project.at[i]);
-        json_put_str(&j, NULL, c->project.at[i]);
-    }
-    json_close(&j, ']');
+    enum rc rc = put_projects(c, &j, &projects, err);
     json_close(&j, '}');
     struct store_user u = {.name = name,
                            .role = c->role,
                            .projects = buf_str(&projects),
                            .created = clock_wall_ns()};
     if (!rc)
-        rc = buf_check(&projects, err);
-    if (!rc)
         rc = p->p.store
                  ? store_user_create(p->p.store, &u, err)
                  : people_call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
+    buf_release(&body);
+    buf_release(&projects);
+    return rc;
+}
+
+/* Whether somebody else can still do everything. */
+static enum rc keep_an_admin(const struct store_users *all, const char *except,
+                             struct err *err)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].role, "admin") == 0 && !all->at[i].disabled &&
+            strcmp(all->at[i].name, except) != 0)
+            return RC_OK;
+    return err_coded(err, RC_INVAL, E5016, "'%s' is the last admin", except);
+}
+
+/* What a server does with the same change. */
+static enum rc update_here(const struct people_conf *c, struct store *s, const char *name,
+                           const char *projects, struct err *err)
+{
+    struct store_users all = {0};
+    enum rc rc = store_user_get(s, NULL, &all, err);
+    struct store_user *u = NULL;
+    for (size_t i = 0; i < all.n && !rc; i++)
+        if (strcmp(all.at[i].name, name) == 0)
+            u = &all.at[i];
+    if (!rc && !u)
+        rc = err_coded(err, RC_NOTFOUND, E3111, "no user '%.100s'", name);
+    if (!rc) {
+        bool was_admin = strcmp(u->role, "admin") == 0 && !u->disabled;
+        u->role = c->role ? c->role : u->role;
+        u->projects = projects ? projects : u->projects;
+        u->disabled = c->enable                    ? 0
+                      : c->disable && !u->disabled ? clock_wall_ns()
+                                                   : u->disabled;
+        if (was_admin && (u->disabled || strcmp(u->role, "admin") != 0))
+            rc = keep_an_admin(&all, name, err);
+    }
+    if (!rc)
+        rc = store_user_update(s, u, err);
+    store_users_release(&all);
+    return rc;
+}
+
+static enum rc user_update(const struct people_conf *c, const struct cmd_place *p,
+                           const char *name, struct err *err)
+{
+    struct buf projects, body;
+    bool moved = c->project.n || c->no_projects;
+    if ((c->disable && c->enable) || (c->project.n && c->no_projects))
+        return err_coded(err, RC_INVAL, E0603,
+                         "--disable and --enable, --project and --no-projects exclude "
+                         "each other");
+    if (!c->role && !moved && !c->disable && !c->enable)
+        return err_coded(err, RC_INVAL, E0603,
+                         "nothing to change: --role, --project, --disable or --enable");
+    buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
+    buf_init(&body, 1 << 16);
+    struct json_out j = {.out = &body};
+    enum rc rc = RC_OK;
+    json_open(&j, NULL, '{');
+    if (c->role)
+        json_put_str(&j, "role", c->role);
+    if (c->disable || c->enable)
+        json_put_bool(&j, "disabled", c->disable);
+    if (moved)
+        rc = put_projects(c, &j, &projects, err);
+    json_close(&j, '}');
+    if (!rc)
+        rc = p->p.store
+                 ? update_here(c, p->p.store, name, moved ? buf_str(&projects) : NULL, err)
+                 : people_call(p, "PATCH", mem_printf("/api/v1/users/%s", name), &body,
+                               NULL, err);
     buf_release(&body);
     buf_release(&projects);
     return rc;
@@ -115,10 +215,11 @@ static enum rc token_local(const struct people_conf *c, const struct cmd_place *
     char text[AUTH_TOKEN_SIZE];
     struct store_token t = {
         .owner = user,
-        .role = c->role,
         .note = c->note,
         .expires = c->expires > 0 ? clock_wall_ns() + (int64_t)(c->expires * 1e9) : 0};
     enum rc rc = store_user_get(p->p.store, user, &users, err);
+    if (!rc)
+        t.role = c->role ? http_role_least(c->role, users.at[0].role) : users.at[0].role;
     if (!rc)
         rc = http_auth_make(p->p.store, &t, &a, text, err);
     if (!rc)
@@ -139,7 +240,8 @@ static enum rc token_create(const struct people_conf *c, const struct cmd_place 
     buf_init(&body, 1 << 16);
     struct json_out j = {.out = &body};
     json_open(&j, NULL, '{');
-    json_put_str(&j, "role", c->role);
+    if (c->role)
+        json_put_str(&j, "role", c->role);
     json_put_str(&j, "note", c->note);
     if (c->expires >= 1)
         json_put_int(&j, "expires_s", (int64_t)c->expires);
@@ -162,78 +264,181 @@ static enum rc token_delete(const struct people_conf *c, const struct cmd_place 
                                     NULL, NULL, err);
 }
 
-static void put_user(const char *name, const char *role, const char *projects, bool off)
+/* Lists of users and of tokens come as rows of texts, from a store or from a server, and are
+ * printed in one way. */
+static void put_user(const struct people_conf *c, const struct store_user *u,
+                     struct json_out *j)
 {
-    printf("%-24s  %-10s  %-8s  %s\n", name, role, off ? "disabled" : "", projects);
+    if (!c->json) {
+        printf("%-24s  %-10s  %-8s  %s\n", u->name, u->role, u->disabled ? "disabled" : "",
+               u->projects);
+        return;
+    }
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", u->name);
+    json_put_str(j, "role", u->role);
+    json_put_str(j, "projects", u->projects);
+    json_put_bool(j, "disabled", u->disabled != 0);
+    json_put_time(j, "created", u->created);
+    json_close(j, '}');
 }
 
-static void put_remote_user(const struct node *u)
+static int64_t time_of(const struct node *map, const char *key)
 {
-    const struct node *projects = node_find(u, "projects"),
-                      *off = node_find(u, "disabled");
+    int64_t ns = 0;
+    const char *text = node_get_text(map, key, "");
+    return *text && clock_from_rfc3339(str_c(text), &ns) ? ns : 0;
+}
+
+static void take_user(const struct node *n, struct arena *a, struct store_user *out)
+{
+    const struct node *projects = node_find(n, "projects"),
+                      *off = node_find(n, "disabled");
     struct buf b;
     buf_init(&b, 1 << 16);
     for (size_t i = 0; projects && projects->kind == NODE_LIST && i < projects->list.n;
          i++)
         buf_printf(&b, "%s%s", i ? "," : "", projects->list.at[i]->text.p);
-    put_user(node_get_text(u, "name", ""), node_get_text(u, "role", ""), buf_str(&b),
-             off && off->kind == NODE_BOOL && off->flag);
+    *out = (struct store_user){.name = arena_strdup(a, node_get_text(n, "name", "")),
+                               .role = arena_strdup(a, node_get_text(n, "role", "")),
+                               .projects = arena_strdup(a, buf_str(&b)),
+                               .disabled = off && off->kind == NODE_BOOL && off->flag,
+                               .created = time_of(n, "created")};
     buf_release(&b);
+}
+
+static enum rc remote_users(const struct cmd_place *p, struct store_users *out,
+                            struct err *err)
+{
+    struct doc doc = {0};
+    enum rc rc = people_call(p, "GET", mem_strdup("/api/v1/users"), NULL, &doc, err);
+    const struct node *l = rc ? NULL : node_find(doc.root, "users");
+    size_t n = l && l->kind == NODE_LIST ? l->list.n : 0;
+    out->at = arena_alloc(&out->arena, (n + 1) * sizeof(*out->at));
+    for (size_t i = 0; i < n; i++)
+        take_user(l->list.at[i], &out->arena, &out->at[out->n++]);
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
 }
 
 static enum rc user_list(const struct people_conf *c, const struct cmd_place *p,
                          const char *none, struct err *err)
 {
     struct store_users l = {0};
-    struct doc doc = {0};
-    enum rc rc =
-        p->p.store ? store_user_get(p->p.store, NULL, &l, err)
-                   : people_call(p, "GET", mem_strdup("/api/v1/users"), NULL, &doc, err);
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    struct json_out j = {.out = &b};
+    enum rc rc = p->p.store ? store_user_get(p->p.store, NULL, &l, err)
+                            : remote_users(p, &l, err);
+    json_open(&j, NULL, '[');
     for (size_t i = 0; i < l.n && !rc; i++)
-        put_user(l.at[i].name, l.at[i].role, l.at[i].projects, l.at[i].disabled != 0);
-    const struct node *users = rc || !doc.src ? NULL : node_find(doc.root, "users");
-    for (size_t i = 0; users && users->kind == NODE_LIST && i < users->list.n; i++)
-        put_remote_user(users->list.at[i]);
-    if (doc.src)
-        doc_release(&doc);
+        put_user(c, &l.at[i], &j);
+    json_close(&j, ']');
+    if (!rc && c->json)
+        printf("%s\n", buf_str(&b));
+    buf_release(&b);
     store_users_release(&l);
     return rc;
 }
 
-static void put_token(const char *id, const char *role, const char *expires,
-                      const char *note)
+static void put_moment(int64_t ns, const char *otherwise, char out[CLOCK_TEXT_SIZE])
 {
+    if (ns)
+        clock_rfc3339(ns, out);
+    else
+        snprintf(out, CLOCK_TEXT_SIZE, "%s", otherwise);
+}
+
+static void put_token(const struct people_conf *c, const struct store_token *t,
+                      struct json_out *j)
+{
+    char expires[CLOCK_TEXT_SIZE], used[CLOCK_TEXT_SIZE];
     struct buf b;
+    if (c->json) {
+        json_open(j, NULL, '{');
+        json_put_str(j, "id", t->id);
+        json_put_str(j, "owner", t->owner);
+        json_put_str(j, "role", t->role);
+        json_put_str(j, "name", t->note);
+        json_put_time(j, "created", t->created);
+        json_put_time(j, "expires", t->expires);
+        json_put_time(j, "used", t->used);
+        json_close(j, '}');
+        return;
+    }
     buf_init(&b, 4096);
-    job_quote_terminal(str_c(note), &b);
-    printf("%-18s  %-10s  %-24s  %s\n", id, role, *expires ? expires : "never expires",
-           buf_str(&b));
+    job_quote_terminal(str_c(t->note), &b);
+    put_moment(t->expires, "never", expires);
+    put_moment(t->used, "never", used);
+    printf("%-18s  %-20s  %-10s  %-24s  %-24s  %s\n", t->id, t->owner, t->role, expires,
+           used, buf_str(&b));
     buf_release(&b);
+}
+
+/* A token can do no more than its user, whatever it was made with. */
+static enum rc local_tokens(const struct cmd_place *p, const char *user,
+                            struct store_tokens *out, struct err *err)
+{
+    struct store_users users = {0};
+    enum rc rc = store_user_get(p->p.store, user, &users, err);
+    if (!rc)
+        rc = store_token_list(p->p.store, user, out, err);
+    for (size_t i = 0; i < out->n && !rc; i++)
+        for (size_t k = 0; k < users.n; k++)
+            if (strcmp(users.at[k].name, out->at[i].owner) == 0)
+                out->at[i].role = http_role_least(out->at[i].role, users.at[k].role);
+    store_users_release(&users);
+    return rc;
+}
+
+static enum rc remote_tokens(const struct cmd_place *p, const char *user,
+                             struct store_tokens *out, struct err *err)
+{
+    struct doc doc = {0};
+    struct arena *a = &out->arena;
+    enum rc rc = people_call(p, "GET",
+                             user ? mem_printf("/api/v1/users/%s/tokens", user)
+                                  : mem_strdup("/api/v1/tokens"),
+                             NULL, &doc, err);
+    const struct node *l = rc ? NULL : node_find(doc.root, "tokens");
+    size_t n = l && l->kind == NODE_LIST ? l->list.n : 0;
+    out->at = arena_alloc(a, (n + 1) * sizeof(*out->at));
+    for (size_t i = 0; i < n; i++) {
+        const struct node *t = l->list.at[i];
+        out->at[out->n++] =
+            (struct store_token){.id = arena_strdup(a, node_get_text(t, "id", "")),
+                                 .owner = arena_strdup(a, node_get_text(t, "owner", "")),
+                                 .role = arena_strdup(a, node_get_text(t, "role", "")),
+                                 .note = arena_strdup(a, node_get_text(t, "note", "")),
+                                 .created = time_of(t, "created"),
+                                 .expires = time_of(t, "expires"),
+                                 .used = time_of(t, "used")};
+    }
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
 }
 
 static enum rc token_list(const struct people_conf *c, const struct cmd_place *p,
                           const char *user, struct err *err)
 {
     struct store_tokens l = {0};
-    struct doc doc = {0};
-    enum rc rc = p->p.store
-                     ? store_token_list(p->p.store, user, &l, err)
-                     : people_call(p, "GET", mem_printf("/api/v1/users/%s/tokens", user),
-                                   NULL, &doc, err);
-    for (size_t i = 0; i < l.n && !rc; i++) {
-        char time[CLOCK_TEXT_SIZE] = "";
-        if (l.at[i].expires)
-            clock_rfc3339(l.at[i].expires, time);
-        put_token(l.at[i].id, l.at[i].role, time, l.at[i].note);
-    }
-    const struct node *list = rc || !doc.src ? NULL : node_find(doc.root, "tokens");
-    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
-        const struct node *t = list->list.at[i];
-        put_token(node_get_text(t, "id", ""), node_get_text(t, "role", ""),
-                  node_get_text(t, "expires", ""), node_get_text(t, "note", ""));
-    }
-    if (doc.src)
-        doc_release(&doc);
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    struct json_out j = {.out = &b};
+    enum rc rc = p->p.store ? local_tokens(p, user, &l, err)
+                            : remote_tokens(p, user, &l, err);
+    json_open(&j, NULL, '[');
+    if (!rc && !c->json)
+        printf("%-18s  %-20s  %-10s  %-24s  %-24s  %s\n", "id", "owner", "role", "expires",
+               "last used", "name");
+    for (size_t i = 0; i < l.n && !rc; i++)
+        put_token(c, &l.at[i], &j);
+    json_close(&j, ']');
+    if (!rc && c->json)
+        printf("%s\n", buf_str(&b));
+    buf_release(&b);
     store_tokens_release(&l);
     return rc;
 }
@@ -256,7 +461,7 @@ static enum rc with_place(const void *conf, const struct opt_args *args, people_
     return rc;
 }
 
-#define COMMAND(id, words, args_, n_args, opts_, summary_, about, what, line) \
+#define COMMAND(id, words, args_, least, most, opts_, summary_, about, what, line) \
     static enum rc run_##id(const void *conf, const struct opt_args *args,    \
                             struct err *err)                                  \
     {                                                                         \
@@ -270,26 +475,35 @@ static enum rc with_place(const void *conf, const struct opt_args *args, people_
                                  .examples = examples_##id,                   \
                                  .opts = opts_,                               \
                                  .conf_size = sizeof(struct people_conf),     \
-                                 .min_args = n_args,                          \
-                                 .max_args = n_args,                          \
+                                 .min_args = least,                          \
+                                 .max_args = most,                          \
                                  .run = run_##id}
 
-COMMAND(user_create, "user create", "NAME", 1, user_opts, "create a user",
+COMMAND(user_create, "user create", "NAME", 1, 1, user_opts, "create a user",
         "Users see and control their own jobs and those of their projects. `token "
         "create` makes a token to log in with.",
         "a member of a project", "trainyard user create ann --project ads");
-COMMAND(user_list, "user list", NULL, 0, plain_opts, "list users, roles and projects",
+COMMAND(user_update, "user update", "NAME", 1, 1, update_opts,
+        "change role or projects of a user, or disable one",
+        "A disabled user's tokens are refused from the next request on, and experiments of "
+        "the user get no further trials; running jobs are kept. The last admin can be "
+        "neither disabled nor given a lesser role.",
+        "somebody has left", "trainyard user update ann --disable");
+COMMAND(user_list, "user list", NULL, 0, 0, list_opts, "list users, roles and projects",
         NULL, "all of them", "trainyard user list");
-COMMAND(user_delete, "user delete", "NAME", 1, plain_opts,
+COMMAND(user_delete, "user delete", "NAME", 1, 1, plain_opts,
         "delete a user and their tokens; jobs stay", NULL, "delete a user",
         "trainyard user delete ann");
 COMMAND(
-    token_create, "token create", "USER", 1, token_opts, "create a token and print it",
+    token_create, "token create", "USER", 1, 1, token_opts, "create a token and print it",
     "The token is printed once and never stored; the store keeps a hash. With write "
     "access to the local store you can create one without a server (`--server local`), "
     "for example after losing all other tokens.",
     "for three months", "trainyard token create ann --expires 90d --note laptop");
-COMMAND(token_list, "token list", "USER", 1, plain_opts, "list the tokens of a user",
-        NULL, "list them", "trainyard token list ann");
-COMMAND(token_delete, "token delete", "ID", 1, plain_opts, "revoke a token", NULL,
+COMMAND(token_list, "token list", "[USER]", 0, 1, list_opts,
+        "list tokens of a user, or of all users",
+        "Shows whose each token is, what it may do (never more than its user), when it "
+        "expires, when it was used last, and its name (`token create --note`).",
+        "list them", "trainyard token list ann");
+COMMAND(token_delete, "token delete", "ID", 1, 1, plain_opts, "revoke a token", NULL,
         "revoke a lost token", "trainyard token delete tk-0123456789ab");

@@ -176,34 +176,50 @@ enum rc http_delete_user(struct http_call *c, struct err *err)
     return rc;
 }
 
-enum rc http_list_tokens(struct http_call *c, struct err *err)
+static void put_token(struct json_out *j, const struct store_token *t, const char *role)
+{
+    json_open(j, NULL, '{');
+    json_put_str(j, "id", t->id);
+    json_put_str(j, "owner", t->owner);
+    json_put_str(j, "role", http_role_least(t->role, role));
+    json_put_str(j, "note", t->note);
+    json_put_time(j, "created", t->created);
+    json_put_time(j, "expires", t->expires);
+    json_put_time(j, "used", t->used);
+    json_close(j, '}');
+}
+
+/* Those of `name`, or (NULL) of everybody, each with the role that it really has. */
+static enum rc list_tokens(struct http_call *c, const char *name, struct err *err)
 {
     struct store_users u = {0};
     struct store_tokens l = {0};
-    enum rc rc = store_user_get(c->place.store, c->params[0], &u, err);
-    store_users_release(&u);
+    enum rc rc = store_user_get(c->place.store, name, &u, err);
     if (!rc)
-        rc = store_token_list(c->place.store, c->params[0], &l, err);
-    if (rc)
-        return rc;
-    struct json_out *j = &c->json;
-    json_open(j, NULL, '{');
-    json_open(j, "tokens", '[');
-    for (size_t i = 0; i < l.n; i++) {
-        json_open(j, NULL, '{');
-        json_put_str(j, "id", l.at[i].id);
-        json_put_str(j, "owner", l.at[i].owner);
-        json_put_str(j, "role", l.at[i].role);
-        json_put_str(j, "note", l.at[i].note);
-        json_put_time(j, "created", l.at[i].created);
-        json_put_time(j, "expires", l.at[i].expires);
-        json_put_time(j, "used", l.at[i].used);
-        json_close(j, '}');
+        rc = store_token_list(c->place.store, name, &l, err);
+    if (!rc) {
+        json_open(&c->json, NULL, '{');
+        json_open(&c->json, "tokens", '[');
+        for (size_t i = 0; i < l.n; i++)
+            for (size_t k = 0; k < u.n; k++)
+                if (strcmp(u.at[k].name, l.at[i].owner) == 0)
+                    put_token(&c->json, &l.at[i], u.at[k].role);
+        json_close(&c->json, ']');
+        json_close(&c->json, '}');
     }
-    json_close(j, ']');
-    json_close(j, '}');
     store_tokens_release(&l);
-    return RC_OK;
+    store_users_release(&u);
+    return rc;
+}
+
+enum rc http_list_tokens(struct http_call *c, struct err *err)
+{
+    return list_tokens(c, c->params[0], err);
+}
+
+enum rc http_list_all_tokens(struct http_call *c, struct err *err)
+{
+    return list_tokens(c, NULL, err);
 }
 
 enum rc http_create_token(struct http_call *c, struct err *err)
@@ -225,7 +241,7 @@ enum rc http_create_token(struct http_call *c, struct err *err)
         json_put_str(&c->json, "id", t.id);
         json_put_str(&c->json, "token", text);
         json_put_str(&c->json, "owner", t.owner);
-        json_put_str(&c->json, "role", t.role);
+        json_put_str(&c->json, "role", http_role_least(t.role, u.at[0].role));
         json_put_time(&c->json, "expires", t.expires);
         json_close(&c->json, '}');
     }

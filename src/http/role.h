@@ -16,6 +16,8 @@ enum http_role {
 #define ROLE_WORDS "viewer|submitter|admin"
 
 const char *http_role_name(enum http_role r); /* "none" for ROLE_NONE */
+/* The lesser of two by name; "none" for one that is no role. */
+const char *http_role_least(const char *a, const char *b);
 bool http_role_find(const char *name, enum http_role *out) MUST_CHECK;
 
 #endif

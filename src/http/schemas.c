@@ -124,8 +124,9 @@ TABLE(UserChange, "what is to be different; what is absent stays");
 static const struct http_schema_item Token_items[] = {
     ITEM(id, STRING, "not the token itself, which is told once", MUST),
     ITEM(owner, STRING, "user that it speaks for", MUST),
-    ITEM(role, STRING, "it can do no more than this", .words = ROLE_WORDS, MUST),
-    ITEM(note, STRING, "for people", MUST),
+    ITEM(role, STRING, "what it can do: never more than its user",
+         .words = "none|" ROLE_WORDS, MUST),
+    ITEM(note, STRING, "its name, for people", MUST),
     ITEM(created, TIME, "when"),
     ITEM(expires, TIME, "absent: never"),
     ITEM(used, TIME, "last time, to the minute; absent: never"),
@@ -134,7 +135,7 @@ TABLE(Token, "a token, without its secret");
 
 static const struct http_schema_item TokenList_items[] = {
     ITEM(tokens, LIST, "by age", .of = &http_schema_Token, MUST), {0}};
-TABLE(TokenList, "tokens of a user");
+TABLE(TokenList, "tokens of a user, or of all");
 
 static const struct http_schema_item TokenNew_items[] = {
     ITEM(role, STRING, "at most this; absent: the user's", .words = ROLE_WORDS),

@@ -229,10 +229,44 @@ END
     TRAINYARD_TOKEN=$(cat .out) run "$TRAINYARD" job submit --server "$url" -- true
     status 1
     err_has "this needs the role submitter, the token has viewer"
-    run "$TRAINYARD" token list ann
-    out_has "laptop"
+    run "$TRAINYARD" token create ann --role admin --note boast
+    run "$TRAINYARD" token list ann --json
+    json '[(t["name"], t["owner"], t["role"]) for t in d] == [("laptop", "ann", "viewer"), ("boast", "ann", "viewer")]'
+    run "$TRAINYARD" token list
+    out_has "  ann                   viewer "
+    out_has "  admin                 admin "
     run "$TRAINYARD" user list
     out_has "ann                       viewer                ads"
+    run "$TRAINYARD" user update ann --role submitter --project ads --project feed
+    status 0
+    run "$TRAINYARD" user list --json
+    json '[(u["role"], u["projects"], u["disabled"]) for u in d if u["name"] == "ann"] == [("submitter", "ads,feed", False)]'
+    run "$TRAINYARD" token create ann --note phone
+    token=$(cat .out)
+    TRAINYARD_TOKEN=$token run "$TRAINYARD" job list --server "$url"
+    status 0
+    run "$TRAINYARD" user update ann --disable --no-projects
+    status 0
+    run "$TRAINYARD" user list
+    out_has "ann                       submitter   disabled"
+    TRAINYARD_TOKEN=$token run "$TRAINYARD" job list --server "$url"
+    status 1
+    err_has "error[E5008]"
+    run "$TRAINYARD" user update ann --enable --server local --dir yard
+    status 0
+    run "$TRAINYARD" user update ann
+    status 2
+    err_has "nothing to change"
+    for where in "--server $url" "--server local --dir yard"; do
+        # shellcheck disable=SC2086
+        run "$TRAINYARD" user update admin --disable $where
+        status 2
+        err_has "'admin' is the last admin"
+        # shellcheck disable=SC2086
+        run "$TRAINYARD" user update nobody --disable $where
+        status 1
+        err_has "no user 'nobody'"
+    done
     run "$TRAINYARD" user delete ann
     status 0
     run "$TRAINYARD" token create admin --server local --dir yard

@@ -213,8 +213,7 @@ trials_obey_quotas_and_the_rights_of_their_owner()
     echo '{"x": {"_type": "choice", "_value": [7, 8]}}' >space.json
     run "$TRAINYARD" tune update "$id" --space space.json
     status 0
-    admin user update ann --disable >/dev/null 2>&1 || curl -s -X PATCH -H "Authorization: Bearer $(cat yard/admin.token)" \
-        -H 'Content-Type: application/json' -d '{"disabled":true}' "$url/api/v1/users/ann" >/dev/null
+    admin user update ann --disable
     export TRAINYARD_TOKEN
     TRAINYARD_TOKEN=$(cat yard/admin.token)
     for _ in $(seq 60); do
