@@ -14,12 +14,16 @@
 #define TOKEN_MAX ((size_t)4096)
 
 struct login_conf {
-    const char *token_file;
+    const char *token_file, *ca;
 };
 
 static const struct opt login_opts[] = {
     {OPT_TEXT(struct login_conf, token_file, NULL,
               "file with the token; - or absent: read it from stdin"),
+     .meta = "FILE"},
+    {OPT_TEXT(struct login_conf, ca, NULL,
+              "certificates (PEM) of the authority that signed the server's; stored with "
+              "the login"),
      .meta = "FILE"},
     {0},
 };
@@ -80,7 +84,10 @@ static enum rc login_command(const void *conf, const struct opt_args *args,
     while (n && url[n - 1] == '/')
         n--;
     r.url = mem_strndup(url, n);
+    const struct login_conf *o = conf;
     enum rc rc = remote_check_url(url, err);
+    if (!rc && o->ca)
+        rc = remote_read_ca(o->ca, &r.ca, err);
     if (!rc)
         rc = take_token(conf, &r.token, err);
     if (!rc)
@@ -111,6 +118,8 @@ static const struct cmd_example login_examples[] = {
     {"with the token from the server's first start",
      "trainyard login http://127.0.0.1:8420 --token-file "
      "~/.local/state/trainyard/admin.token"},
+    {"a server whose certificate the company's own authority signed",
+     "trainyard login https://yard.example.com --ca company-ca.pem"},
     {0},
 };
 
@@ -122,7 +131,10 @@ const struct cmd cmd_login = {
         "Checks the token and stores URL and token in XDG_CONFIG_HOME or ~/.config, "
         "readable only by you. From then on `job`, `dataset` and `tune` commands use that "
         "server, unless --dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a "
-        "store or `--server local` is given. `trainyard logout` undoes it.",
+        "store or `--server local` is given. `trainyard logout` undoes it.\n"
+        "\n"
+        "A server with a certificate of a private authority needs --ca FILE once; without a "
+        "login, SSL_CERT_FILE or SSL_CERT_DIR name certificates to trust.",
     .examples = login_examples,
     .opts = login_opts,
     .conf_size = sizeof(struct login_conf),

@@ -190,10 +190,10 @@ static enum rc user_update(const struct people_conf *c, const struct cmd_place *
         rc = put_projects(c, &j, &projects, err);
     json_close(&j, '}');
     if (!rc)
-        rc = p->p.store
-                 ? update_here(c, p->p.store, name, moved ? buf_str(&projects) : NULL, err)
-                 : people_call(p, "PATCH", mem_printf("/api/v1/users/%s", name), &body,
-                               NULL, err);
+        rc = p->p.store ? update_here(c, p->p.store, name,
+                                      moved ? buf_str(&projects) : NULL, err)
+                        : people_call(p, "PATCH", mem_printf("/api/v1/users/%s", name),
+                                      &body, NULL, err);
     buf_release(&body);
     buf_release(&projects);
     return rc;
@@ -270,8 +270,8 @@ static void put_user(const struct people_conf *c, const struct store_user *u,
                      struct json_out *j)
 {
     if (!c->json) {
-        printf("%-24s  %-10s  %-8s  %s\n", u->name, u->role, u->disabled ? "disabled" : "",
-               u->projects);
+        printf("%-24s  %-10s  %-8s  %s\n", u->name, u->role,
+               u->disabled ? "disabled" : "", u->projects);
         return;
     }
     json_open(j, NULL, '{');
@@ -329,8 +329,8 @@ static enum rc user_list(const struct people_conf *c, const struct cmd_place *p,
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
     struct json_out j = {.out = &b};
-    enum rc rc = p->p.store ? store_user_get(p->p.store, NULL, &l, err)
-                            : remote_users(p, &l, err);
+    enum rc rc =
+        p->p.store ? store_user_get(p->p.store, NULL, &l, err) : remote_users(p, &l, err);
     json_open(&j, NULL, '[');
     for (size_t i = 0; i < l.n && !rc; i++)
         put_user(c, &l.at[i], &j);
@@ -427,12 +427,12 @@ static enum rc token_list(const struct people_conf *c, const struct cmd_place *p
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
     struct json_out j = {.out = &b};
-    enum rc rc = p->p.store ? local_tokens(p, user, &l, err)
-                            : remote_tokens(p, user, &l, err);
+    enum rc rc =
+        p->p.store ? local_tokens(p, user, &l, err) : remote_tokens(p, user, &l, err);
     json_open(&j, NULL, '[');
     if (!rc && !c->json)
-        printf("%-18s  %-20s  %-10s  %-24s  %-24s  %s\n", "id", "owner", "role", "expires",
-               "last used", "name");
+        printf("%-18s  %-20s  %-10s  %-24s  %-24s  %s\n", "id", "owner", "role",
+               "expires", "last used", "name");
     for (size_t i = 0; i < l.n && !rc; i++)
         put_token(c, &l.at[i], &j);
     json_close(&j, ']');
@@ -462,33 +462,34 @@ static enum rc with_place(const void *conf, const struct opt_args *args, people_
 }
 
 #define COMMAND(id, words, args_, least, most, opts_, summary_, about, what, line) \
-    static enum rc run_##id(const void *conf, const struct opt_args *args,    \
-                            struct err *err)                                  \
-    {                                                                         \
-        return with_place(conf, args, id, err);                               \
-    }                                                                         \
-    static const struct cmd_example examples_##id[] = {{what, line}, {0}};    \
-    const struct cmd cmd_##id = {.name = words,                               \
-                                 .args = args_,                               \
-                                 .summary = summary_,                         \
-                                 .description = about,                        \
-                                 .examples = examples_##id,                   \
-                                 .opts = opts_,                               \
-                                 .conf_size = sizeof(struct people_conf),     \
-                                 .min_args = least,                          \
-                                 .max_args = most,                          \
+    static enum rc run_##id(const void *conf, const struct opt_args *args,         \
+                            struct err *err)                                       \
+    {                                                                              \
+        return with_place(conf, args, id, err);                                    \
+    }                                                                              \
+    static const struct cmd_example examples_##id[] = {{what, line}, {0}};         \
+    const struct cmd cmd_##id = {.name = words,                                    \
+                                 .args = args_,                                    \
+                                 .summary = summary_,                              \
+                                 .description = about,                             \
+                                 .examples = examples_##id,                        \
+                                 .opts = opts_,                                    \
+                                 .conf_size = sizeof(struct people_conf),          \
+                                 .min_args = least,                                \
+                                 .max_args = most,                                 \
                                  .run = run_##id}
 
 COMMAND(user_create, "user create", "NAME", 1, 1, user_opts, "create a user",
         "Users see and control their own jobs and those of their projects. `token "
         "create` makes a token to log in with.",
         "a member of a project", "trainyard user create ann --project ads");
-COMMAND(user_update, "user update", "NAME", 1, 1, update_opts,
-        "change role or projects of a user, or disable one",
-        "A disabled user's tokens are refused from the next request on, and experiments of "
-        "the user get no further trials; running jobs are kept. The last admin can be "
-        "neither disabled nor given a lesser role.",
-        "somebody has left", "trainyard user update ann --disable");
+COMMAND(
+    user_update, "user update", "NAME", 1, 1, update_opts,
+    "change role or projects of a user, or disable one",
+    "A disabled user's tokens are refused from the next request on, and experiments of "
+    "the user get no further trials; running jobs are kept. The last admin can be "
+    "neither disabled nor given a lesser role.",
+    "somebody has left", "trainyard user update ann --disable");
 COMMAND(user_list, "user list", NULL, 0, 0, list_opts, "list users, roles and projects",
         NULL, "all of them", "trainyard user list");
 COMMAND(user_delete, "user delete", "NAME", 1, 1, plain_opts,

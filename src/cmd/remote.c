@@ -18,7 +18,8 @@
 #include "base/mem.h"
 #include "job/status.h"
 
-#define LOGIN_MAX ((size_t)16 << 10)
+#define LOGIN_MAX ((size_t)2 << 20)
+#define CA_MAX ((size_t)1 << 20)
 
 static char *login_path(void)
 {
@@ -60,6 +61,8 @@ static enum rc read_login(struct remote *out, struct err *err)
     if (!rc) {
         out->url = mem_strdup(node_get_text(root, "url", ""));
         out->token = mem_strdup(node_get_text(root, "token", ""));
+        const char *ca = node_get_text(root, "ca", NULL);
+        out->ca = ca ? mem_strdup(ca) : NULL;
     }
     if (doc.src)
         doc_release(&doc);
@@ -112,6 +115,8 @@ enum rc remote_server(const char *given, bool stored, struct remote *out, struct
         out->token = mem_strdup(token);
     else if (login.url && strcmp(out->url, login.url) == 0)
         out->token = mem_strdup(login.token);
+    if (login.url && login.ca && strcmp(out->url, login.url) == 0)
+        out->ca = mem_strdup(login.ca);
     remote_release(&login);
     return RC_OK;
 }
@@ -121,6 +126,7 @@ void remote_release(struct remote *r)
     if (r->token)
         explicit_bzero(r->token, strlen(r->token));
     mem_free(r->token);
+    mem_free(r->ca);
     mem_free(r->url);
     *r = (struct remote){.url = NULL};
 }
@@ -137,6 +143,10 @@ enum rc remote_store(const struct remote *r, char **out, struct err *err)
     buf_json_str(&b, r->url, strlen(r->url));
     buf_puts(&b, ", \"token\": ");
     buf_json_str(&b, r->token, strlen(r->token));
+    if (r->ca) {
+        buf_puts(&b, ", \"ca\": ");
+        buf_json_str(&b, r->ca, strlen(r->ca));
+    }
     buf_puts(&b, "}\n");
     enum rc rc = buf_check(&b, err);
     if (!rc)
@@ -165,6 +175,30 @@ enum rc remote_forget(bool *was, struct err *err)
         rc = err_coded(err, RC_IO, E5019, "'%s': %s", path, strerror(errno));
     mem_free(path);
     return rc;
+}
+
+enum rc remote_read_ca(const char *path, char **out, struct err *err)
+{
+    size_t n = 0;
+    char *text = NULL;
+    enum rc rc = fs_read(path, CA_MAX, &text, &n, err);
+    if (!rc && !strstr(text, "-----BEGIN CERTIFICATE-----"))
+        rc = err_coded(err, RC_INVAL, E5031, "'%.200s' holds no certificate (PEM)", path);
+    if (rc)
+        mem_free(text);
+    else
+        *out = text;
+    return rc;
+}
+
+/* Who issued the certificate is not known here: what to do about it. */
+static enum rc not_trusted(const struct remote *r, struct err *err)
+{
+    return err_coded(
+        err, RC_IO, E5031,
+        "the certificate of %s is not trusted: log in with --ca FILE, or name "
+        "the file in SSL_CERT_FILE",
+        r->url);
 }
 
 struct sending {
@@ -229,10 +263,13 @@ enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct d
                                   .arg = &s,
                                   .max = q->max,
                                   .attempts = 3,
+                                  .ca = r->ca,
                                   .what = r->url};
     struct io_http_reply got = {0};
     enum rc rc = io_http_send(&req, &got, err);
-    if (rc && err)
+    if (rc && err && err->code == E1610)
+        rc = not_trusted(r, err);
+    else if (rc && err)
         err->code = E5017;
     if (!rc && got.status >= 300)
         rc = take_error(r, &got, err);

@@ -10,6 +10,7 @@
 struct remote {
     char *url;   /* owned; without '/' at the end */
     char *token; /* owned */
+    char *ca;    /* owned: certificates to check the server's against, PEM; or NULL */
 };
 
 /* `given` (may be NULL) is --server: a URL, or "local" for none; then TRAINYARD_SERVER;
@@ -18,6 +19,8 @@ struct remote {
  */
 enum rc remote_server(const char *given, bool stored, struct remote *out,
                       struct err *err) MUST_CHECK;
+/* Reads certificates for remote.ca out of a PEM file. RC_INVAL (E5031): there are none. */
+enum rc remote_read_ca(const char *path, char **out, struct err *err) MUST_CHECK;
 /* https, or http to this machine: tokens never travel in the clear. RC_INVAL (E5017). */
 enum rc remote_check_url(const char *url, struct err *err) MUST_CHECK;
 void remote_release(struct remote *r);

@@ -162,9 +162,11 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
 {
     const struct io_http_request *q = a->q;
     CURL *c = a->curl;
-    const char *bundle = env_get("AWS_CA_BUNDLE");
-    if (!bundle)
-        bundle = env_get("CURL_CA_BUNDLE");
+    static const char *const bundles[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
+                                          "SSL_CERT_FILE"};
+    const char *bundle = NULL, *dir = env_get("SSL_CERT_DIR");
+    for (size_t i = 0; i < ARRAY_LEN(bundles) && !bundle; i++)
+        bundle = env_get(bundles[i]);
     long idle = q->timeout_s ? q->timeout_s : TIMEOUT_S;
     curl_easy_setopt(c, CURLOPT_URL, q->url);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -182,8 +184,17 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, a);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    if (bundle)
+    if (q->ca) {
+        struct curl_blob own = {.data = (void *)(uintptr_t)q->ca,
+                                .len = strlen(q->ca),
+                                .flags = CURL_BLOB_COPY};
+        curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &own);
+        curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
+    } else if (bundle) {
         curl_easy_setopt(c, CURLOPT_CAINFO, bundle);
+    }
+    if (!q->ca && dir)
+        curl_easy_setopt(c, CURLOPT_CAPATH, dir);
     if (q->body) {
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, q->body);
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n_body);

@@ -43,6 +43,9 @@ struct io_http_request {
     int attempts;     /* 0: 5 */
     int timeout_s;    /* without a byte; 0: 30 */
     const char *what; /* for messages: "'s3://bucket/key'" */
+    /* Certificates (PEM) that the server's is checked against, and no others; NULL: those
+     * of the machine, or the file of AWS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE. */
+    const char *ca;
 };
 
 struct io_http_reply {
