@@ -9,17 +9,20 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "job/quote.h"
 #include "job/status.h"
+#include "team/chat.h"
 #include "text/json.h"
 #include "text/json_out.h"
 
 struct notify_conf {
     struct job_where where;
-    const char *webhook, *mail, *state, *metric, *log, *above, *below;
+    const char *webhook, *mail, *dingtalk, *feishu, *slack, *sign_secret_file;
+    const char *state, *metric, *log, *above, *below;
     const char *job, *name, *project, *schedule, *label;
     double stall;
     int64_t limit;
@@ -30,6 +33,16 @@ static const struct opt create_opts[] = {
     {OPT_HEADING("Whom")},
     {OPT_TEXT(struct notify_conf, webhook, NULL, "POST to this URL"), .meta = "URL"},
     {OPT_TEXT(struct notify_conf, mail, NULL, "mail to this address"), .meta = "ADDRESS"},
+    {OPT_TEXT(struct notify_conf, slack, NULL, "incoming webhook of Slack"),
+     .meta = "URL"},
+    {OPT_TEXT(struct notify_conf, dingtalk, NULL, "custom robot of DingTalk"),
+     .meta = "URL"},
+    {OPT_TEXT(struct notify_conf, feishu, NULL, "custom robot of Feishu or Lark"),
+     .meta = "URL"},
+    {OPT_TEXT(struct notify_conf, sign_secret_file, NULL,
+              "file with the secret that the robot checks signatures with (DingTalk, "
+              "Feishu)"),
+     .meta = "FILE"},
     {OPT_HEADING("When (one of these)")},
     {OPT_TEXT(struct notify_conf, state, NULL,
               "the job enters one of these states: Failed,Succeeded"),
@@ -165,7 +178,9 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
     json_put_str(&j, "id", r->id);
     json_put_str(&j, "owner", r->owner);
     json_put_str(&j, "kind", r->kind);
-    json_put_str(&j, "target", r->target);
+    char *target = team_chat_shown(r->target);
+    json_put_str(&j, "target", target);
+    mem_free(target);
     json_put_raw(&j, "condition", r->condition);
     json_put_time(&j, "created", r->created);
     if (secret)
@@ -173,17 +188,58 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
     json_close(&j, '}');
 }
 
+/* Whom the rule tells: one of the flags; its secret goes behind the URL. */
+static enum rc read_target(const struct notify_conf *c, struct arena *a,
+                           struct store_rule *r, struct err *err)
+{
+    const struct {
+        const char *kind, *target;
+        bool signs;
+    } all[] = {{"webhook", c->webhook, false},
+               {"mail", c->mail, false},
+               {"slack", c->slack, false},
+               {"dingtalk", c->dingtalk, true},
+               {"feishu", c->feishu, true}};
+    int n = 0;
+    bool signs = false;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (given(all[i].target)) {
+            r->kind = all[i].kind;
+            r->target = all[i].target;
+            signs = all[i].signs;
+            n++;
+        }
+    if (n != 1)
+        return err_coded(err, RC_INVAL, E5301,
+                         "use one of --webhook, --mail, --slack, --dingtalk, --feishu");
+    if (!given(c->sign_secret_file))
+        return RC_OK;
+    if (!signs)
+        return err_coded(err, RC_INVAL, E5301,
+                         "--sign-secret-file is for --dingtalk and --feishu");
+    char *text = NULL;
+    size_t size = 0;
+    enum rc rc = fs_read(c->sign_secret_file, 4096, &text, &size, err);
+    if (!rc) {
+        struct str secret = str_trim(str_of(text, size));
+        r->target = arena_printf(a, "%s#secret=%.*s", r->target, (int)secret.n, secret.p);
+        explicit_bzero(text, size);
+    }
+    mem_free(text);
+    return rc;
+}
+
 static enum rc create_rule(const struct notify_conf *c, const struct cmd_place *p,
                            const char *condition, struct err *err)
 {
     bool web = given(c->webhook);
-    struct store_rule r = {.kind = web ? "webhook" : "mail",
-                           .target = web ? c->webhook : c->mail,
-                           .condition = condition};
+    struct store_rule r = {.condition = condition};
     struct arena a = {0};
     struct buf out;
     char secret[DELIVER_SECRET_SIZE] = "";
-    enum rc rc = p->ops->team->rule_create(p, &r, secret, &a, err);
+    enum rc rc = read_target(c, &a, &r, err);
+    if (!rc)
+        rc = p->ops->team->rule_create(p, &r, secret, &a, err);
     buf_init(&out, CMD_TEXT_MAX);
     if (!rc && c->json)
         put_rule(&r, web ? secret : NULL, &out);
@@ -205,8 +261,6 @@ static enum rc notify_create_command(const void *conf, const struct opt_args *ar
     const struct notify_conf *c = conf;
     struct cmd_place p;
     struct buf condition;
-    if (given(c->webhook) == given(c->mail))
-        return err_coded(err, RC_INVAL, E5301, "use --webhook URL or --mail ADDRESS");
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
@@ -239,7 +293,9 @@ static enum rc notify_list_command(const void *conf, const struct opt_args *args
             continue;
         }
         buf_printf(&out, "%s  %-7s  ", l.at[i].id, l.at[i].kind);
-        job_quote_terminal(str_c(l.at[i].target), &out);
+        char *target = team_chat_shown(l.at[i].target);
+        job_quote_terminal(str_c(target), &out);
+        mem_free(target);
         buf_puts(&out, "  ");
         job_quote_terminal(str_c(l.at[i].condition), &out);
         buf_putc(&out, '\n');
@@ -324,6 +380,9 @@ static const struct cmd_example create_examples[] = {
      "trainyard notify create --webhook https://hooks.example.com/T1 --state Failed"},
     {"when a nightly model gets worse",
      "trainyard notify create --mail me@x.org --metric auc --below 0.7 --schedule nightly"},
+    {"into a group of DingTalk whose robot checks signatures",
+     "trainyard notify create --dingtalk https://oapi.dingtalk.com/robot/send?access_token=T "
+     "--sign-secret-file robot.secret --state Failed"},
     {"when a job of the project is silent for half an hour",
      "trainyard notify create --mail me@example.com --stall 30m --project ads"},
     {0},

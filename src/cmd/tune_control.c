@@ -307,6 +307,8 @@ const struct cmd cmd_tune_update = {
 
 static const struct opt delete_opts[] = {
     {OPT_TEXT(struct control_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    {OPT_BOOL(struct control_conf, all, "false",
+              "delete every experiment of yours that does not run")},
     TUNE_SERVER_OPT(struct control_conf),
     {0},
 };
@@ -333,15 +335,11 @@ static enum rc delete_here(const struct tune_at *at, const char *id, struct err 
     return rc;
 }
 
-static enum rc tune_delete_command(const void *conf, const struct opt_args *args,
-                                   struct err *err)
+static enum rc delete_one(const struct control_conf *o, const char *id, struct err *err)
 {
-    const struct control_conf *o = conf;
     struct tune_at at = {.dir = NULL};
     struct exp_peek is;
-    if (!o->dir && !args->n)
-        return err_coded(err, RC_INVAL, E0603, "the ID of the experiment is missing");
-    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
+    enum rc rc = tune_at_open(&o->where, o->dir, id, &at, err);
     if (!rc)
         rc = experiment_peek(at.dir, &is, err);
     char *real = rc ? NULL : realpath(at.dir, NULL);
@@ -358,6 +356,82 @@ static enum rc tune_delete_command(const void *conf, const struct opt_args *args
     mem_free(tail);
     tune_at_close(&at);
     return rc;
+}
+
+/* Ids of those that do not run. */
+struct idle {
+    VEC(char *) ids;
+    const char *me;
+};
+
+static enum rc note_idle(void *arg, const struct node *x, struct err *err)
+{
+    struct idle *l = arg;
+    const struct node *managed = node_find(x, "managed");
+    if (strcmp(node_get_text(x, "owner", ""), l->me) == 0 && managed && !managed->flag)
+        VEC_PUSH(&l->ids, mem_strdup(node_get_text(x, "id", "")));
+    return RC_OK;
+}
+
+static enum rc idle_served(const struct cmd_place *server, struct idle *l,
+                           struct err *err)
+{
+    struct doc me = {0};
+    struct remote_ask q = {.method = "GET", .path = "/api/v1/me"};
+    enum rc rc = remote_call(&server->remote, &q, &me, NULL, err);
+    if (!rc) {
+        l->me = node_get_text(me.root, "name", "");
+        rc = tune_at_each(server, note_idle, l, err);
+    }
+    if (me.src)
+        doc_release(&me);
+    return rc;
+}
+
+static enum rc idle_here(struct idle *l, struct err *err)
+{
+    char *home = tune_home();
+    struct fs_names names = {0};
+    enum rc rc = fs_is_dir(home) ? fs_list(home, &names, err) : RC_OK;
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        char *dir = fs_join(home, names.at[i]);
+        struct exp_peek is;
+        if (names.at[i][0] != '_' && names.at[i][0] != '.' &&
+            experiment_peek(dir, &is, NULL) == RC_OK && !tune_manager_alive(dir))
+            VEC_PUSH(&l->ids, mem_strdup(names.at[i]));
+        mem_free(dir);
+    }
+    fs_names_release(&names);
+    mem_free(home);
+    return rc;
+}
+
+static enum rc delete_all(const struct control_conf *o, struct err *err)
+{
+    struct cmd_place server;
+    struct idle l = {.me = ""};
+    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
+    if (!rc)
+        rc = server.remote.url ? idle_served(&server, &l, err) : idle_here(&l, err);
+    for (size_t i = 0; i < l.ids.n; i++) {
+        if (!rc)
+            rc = delete_one(o, l.ids.at[i], err);
+        mem_free(l.ids.at[i]);
+    }
+    VEC_RELEASE(&l.ids);
+    cmd_place_close(&server);
+    return rc;
+}
+
+static enum rc tune_delete_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
+{
+    const struct control_conf *o = conf;
+    if (o->all && !o->dir && !args->n)
+        return delete_all(o, err);
+    if (o->all || (!o->dir && !args->n))
+        return err_coded(err, RC_INVAL, E0603, "give the ID of the experiment, or --all");
+    return delete_one(o, args->n ? args->at[0] : NULL, err);
 }
 
 static const struct cmd_example delete_examples[] = {

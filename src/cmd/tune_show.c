@@ -6,6 +6,8 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -21,7 +23,8 @@ struct show_conf {
     struct job_where where;
     const char *dir, *as;
     int64_t head, tail;
-    bool json, watch;
+    double every;
+    bool json, watch, nni;
 };
 
 #define DIR_OPT                                                                      \
@@ -139,6 +142,19 @@ static void trials_text(const struct experiment *e, const int64_t *order, int64_
     }
 }
 
+/* As `nnictl trial ls` prints them. */
+static void trials_nni(const struct experiment *e, const int64_t *order, int64_t n,
+                       struct buf *b)
+{
+    buf_puts(b, "[");
+    for (int64_t i = 0; i < n; i++) {
+        buf_puts(b, i ? ",\n " : "");
+        if (!tune_report_nni_trial(e, e->trials.at[order[i]].id, b))
+            continue;
+    }
+    buf_puts(b, "]\n");
+}
+
 static enum rc tune_trials_command(const void *conf, const struct opt_args *args,
                                    struct err *err)
 {
@@ -156,7 +172,9 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
             from += n - o->tail;
             n = o->tail;
         }
-        if (o->json)
+        if (o->nni)
+            trials_nni(e, from, n, &b);
+        else if (o->json)
             tune_report_trials(e, from, n, &b);
         else
             trials_text(e, from, n, &b);
@@ -175,6 +193,8 @@ static const struct opt trials_opts[] = {
     JSON_OPT,
     {OPT_INT(struct show_conf, head, "0", 0, INT64_MAX, "only the first N; 0: all")},
     {OPT_INT(struct show_conf, tail, "0", 0, INT64_MAX, "only the last N; 0: all")},
+    {OPT_BOOL(struct show_conf, nni, "false",
+              "print JSON in the form of NNI's REST API, as `nnictl trial ls` does")},
     {0},
 };
 
@@ -383,24 +403,42 @@ static enum rc list_served(void *arg, const struct node *x, struct err *err)
     return RC_OK;
 }
 
-static enum rc tune_list_command(const void *conf, const struct opt_args *args,
-                                 struct err *err)
+/* One picture of the list. */
+static enum rc list_once(const struct show_conf *o, const struct cmd_place *server,
+                         struct err *err)
 {
-    const struct show_conf *o = conf;
-    struct cmd_place server;
     struct buf b;
+    enum rc rc = RC_OK;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
+    if (o->every > 0 && isatty(STDOUT_FILENO))
+        buf_puts(&b, "\033[H\033[2J");
     list_head(o, &b);
-    if (!rc && server.remote.url)
-        rc = tune_at_each(&server, list_served,
+    if (server->remote.url)
+        rc = tune_at_each(server, list_served,
                           &(struct listing){.b = &b, .json = o->json}, err);
-    else if (!rc)
+    else
         rc = list_here(o, &b, err);
     buf_puts(&b, o->json ? "]\n" : "");
     if (!rc)
         rc = cmd_print(&b, err);
     buf_release(&b);
+    return rc;
+}
+
+/* With --watch again and again, until somebody interrupts it; once where nobody looks. */
+static enum rc tune_list_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
+{
+    const struct show_conf *o = conf;
+    struct cmd_place server;
+    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
+    if (!rc)
+        rc = list_once(o, &server, err);
+    while (!rc && o->every > 0 && isatty(STDOUT_FILENO)) {
+        struct timespec pause = {.tv_sec = (time_t)o->every};
+        nanosleep(&pause, NULL);
+        rc = list_once(o, &server, err);
+    }
     cmd_place_close(&server);
     return rc;
 }
@@ -408,6 +446,10 @@ static enum rc tune_list_command(const void *conf, const struct opt_args *args,
 static const struct opt list_opts[] = {
     {OPT_TEXT(struct show_conf, dir, NULL, "directory that holds the experiments"),
      .meta = "DIR"},
+    {OPT_DURATION(
+         struct show_conf, every, "0", 0, 86400,
+         "on a terminal, show the list again at this interval until interrupted"),
+     .flag = "watch"},
     SERVER_OPT,
     JSON_OPT,
     {0},

@@ -18,7 +18,7 @@
         .name = "help", .no_value = true, .letter = 'h'                                  \
     }
 
-/* -f and -T mean different things to different commands, hence three sets. */
+/* -f, -t and -T mean different things to different commands, hence four sets. */
 static const struct compat_flag start_rules[] = {
     COMMON_RULES,
     {.name = "config", .letter = 'c'},
@@ -32,6 +32,11 @@ static const struct compat_flag log_rules[] = {
     {.name = "tail", .letter = 'T'},
     {.name = "path", .no_value = true},
     {.name = "trial_id"},
+    {0},
+};
+static const struct compat_flag top_rules[] = {
+    COMMON_RULES,
+    {.name = "time", .letter = 't'},
     {0},
 };
 static const struct compat_flag other_rules[] = {
@@ -52,10 +57,10 @@ static const char help_text[] =
     "nnictl update searchspace [ID] --filename F\n"
     "nnictl update concurrency|duration|trialnum [ID] --value V\n"
     "nnictl trial ls [ID] [--head N] [--tail N] | trial kill [ID] --trial_id T\n"
-    "nnictl experiment show|status|list [ID]\n"
+    "nnictl experiment show|status|list [ID] | experiment delete ID|--all\n"
     "nnictl experiment export [ID] [--type json|csv] [--filename F] [--intermediate]\n"
     "nnictl log stdout|stderr [ID] [--head N] [--tail N] [--path] | log trial [ID] --trial_id T\n"
-    "nnictl config show [ID] | webui url [ID]\n"
+    "nnictl config show [ID] | webui url [ID] | top [--time SECONDS]\n"
     "Without an ID the experiment that was made last is meant. See docs/tuning.md.\n";
 
 /* A verb of nnictl: its one or two words, our command, and which of the flags go with it.
@@ -74,11 +79,12 @@ static const struct verb {
     {"update", "concurrency", {"tune", "update"}, "value=concurrency", "value"},
     {"update", "duration", {"tune", "update"}, "value=duration", "value"},
     {"update", "trialnum", {"tune", "update"}, "value=trials", "value"},
-    {"trial", "ls", {"tune", "trials"}, "head=head tail=tail", NULL},
+    {"trial", "ls", {"tune", "trials", "--nni"}, "head=head tail=tail", NULL},
     {"trial", "kill", {"tune", "stop"}, "trial_id=trial", "trial_id"},
     {"experiment", "show", {"tune", "get", "--as", "/experiment"}, "", NULL},
     {"experiment", "status", {"tune", "get", "--as", "/check-status"}, "", NULL},
     {"experiment", "list", {"tune", "list"}, "", NULL},
+    {"experiment", "delete", {"tune", "delete"}, "all=all", NULL},
     {"experiment",
      "export",
      {"tune", "export"},
@@ -93,6 +99,7 @@ static const struct verb {
      "trial_id"},
     {"config", "show", {"tune", "get", "--as", "config"}, "", NULL},
     {"webui", "url", {"tune", "get"}, "", NULL},
+    {"top", NULL, {"tune", "list"}, "time=watch", NULL},
 };
 
 static const struct compat_flag *rules_for(int argc, char *const *argv)
@@ -104,6 +111,7 @@ static const struct compat_flag *rules_for(int argc, char *const *argv)
                        strcmp(argv[i], "view") == 0
                    ? start_rules
                : strcmp(argv[i], "log") == 0 ? log_rules
+               : strcmp(argv[i], "top") == 0 ? top_rules
                                              : other_rules;
     }
     return other_rules;
@@ -156,6 +164,8 @@ static enum rc translate_verb(const struct verb *v, const struct compat_flag *ru
     for (size_t i = 0; v->ours[i]; i++)
         front_word(out, v->ours[i]);
     pass_flags(v, rules, f, out);
+    if (rules == top_rules && !compat_flags_get(f, rules, "time"))
+        front_option(out, "watch", "3"); /* as nnictl does */
     if (rules == start_rules && strcmp(v->first, "view") != 0 &&
         compat_flags_get(f, rules, "foreground"))
         front_word(out, "--wait");

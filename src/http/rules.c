@@ -13,6 +13,7 @@
 #include "http/handlers.h"
 #include "job/status.h"
 #include "store/notify.h"
+#include "team/chat.h"
 #include "team/deliver.h"
 #include "text/json.h"
 
@@ -29,8 +30,11 @@ static void put_rule(struct http_call *c, const struct store_rule *r, const char
     json_put_str(j, "owner", r->owner);
     json_put_str(j, "kind", r->kind);
     /* A webhook's URL is often a secret by itself: it is its owner's alone. */
-    if (strcmp(r->owner, c->who.name) == 0)
-        json_put_str(j, "target", r->target);
+    if (strcmp(r->owner, c->who.name) == 0) {
+        char *target = team_chat_shown(r->target);
+        json_put_str(j, "target", target);
+        mem_free(target);
+    }
     json_put_raw(j, "condition", r->condition);
     json_put_time(j, "created", r->created);
     if (secret)
@@ -96,14 +100,29 @@ static enum rc write_rule(struct http_call *c, struct store_rule *r, struct err 
     return RC_OK;
 }
 
+static const char *const kinds[] = {
+    "webhook",
+    "mail",
+#define CHAT(name, ...) #name,
+#include "team/chats.def"
+#undef CHAT
+};
+
 enum rc http_create_rule(struct http_call *c, struct err *err)
 {
     const struct node *condition = node_find(c->body, "condition");
     const char *project = node_get_text(condition, "project", "");
-    const char *url = http_schema_text(c->body, "webhook", ""),
-               *address = http_schema_text(c->body, "mail", "");
-    if (!*url == !*address)
-        return err_coded(err, RC_INVAL, E5301, "give one of 'webhook' and 'mail'");
+    const char *kind = NULL, *target = NULL;
+    int n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const char *given = http_schema_text(c->body, kinds[i], "");
+        n += *given != '\0';
+        kind = *given ? kinds[i] : kind;
+        target = *given ? given : target;
+    }
+    if (n != 1)
+        return err_coded(err, RC_INVAL, E5301,
+                         "give one of 'webhook', 'mail', 'dingtalk', 'feishu', 'slack'");
     if (*project && !http_call_in_project(c, project))
         return http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                                 project);
@@ -113,8 +132,8 @@ enum rc http_create_rule(struct http_call *c, struct err *err)
     enum rc rc = buf_check(&text, err);
     if (!rc) {
         struct store_rule r = {.owner = c->who.name,
-                               .kind = *url ? "webhook" : "mail",
-                               .target = *url ? url : address,
+                               .kind = kind,
+                               .target = target,
                                .condition = buf_str(&text),
                                .created = clock_wall_ns()};
         rc = write_rule(c, &r, err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notifications, and quotas of users. */
 #include "http/schemas_private.h"
+#include "team/chat.h"
 
 static const struct http_schema_item Rule_items[] = {
     ITEM(id, STRING, "its name", MUST),
     ITEM(owner, STRING, "user who made it", MUST),
-    ITEM(kind, STRING, "how it tells", .words = "webhook|mail", MUST),
+    ITEM(kind, STRING, "how it tells", .words = "webhook|mail|" TEAM_CHAT_WORDS, MUST),
     ITEM(target, STRING, "URL or address; shown to its owner alone"),
     ITEM(condition, OBJECT, "when, and of which jobs", MUST),
     ITEM(created, TIME, "when"),
@@ -17,16 +18,25 @@ static const struct http_schema_item RuleList_items[] = {
     ITEM(rules, LIST, "by age", .of = &http_schema_Rule, MUST), {0}};
 TABLE(RuleList, "rules visible to you");
 
+#define CHAT_URL(name, title)                                                    \
+    ITEM(name, STRING,                                                           \
+         "URL of a robot of " title "; #secret=TEXT at its end: what it checks " \
+         "signatures with",                                                      \
+         .min = 1, .max = 2000)
+
 static const struct http_schema_item RuleNew_items[] = {
     ITEM(webhook, STRING, "URL to POST to; its host must be allowed", .min = 1,
          .max = 2000),
     ITEM(mail, STRING, "address to write to", .min = 1, .max = 254),
+    CHAT_URL(dingtalk, "DingTalk"),
+    CHAT_URL(feishu, "Feishu or Lark"),
+    CHAT_URL(slack, "Slack"),
     ITEM(condition, OBJECT,
          "on: state (states), metric (metric, above, below), log (pattern) or stall "
          "(after_s); and job, name, project, schedule, label",
          MUST),
     {0}};
-TABLE(RuleNew, "a new rule: one of webhook and mail");
+TABLE(RuleNew, "a new rule: one of webhook, mail, dingtalk, feishu and slack");
 
 static const struct http_schema_item Delivery_items[] = {
     ITEM(id, STRING, "the same for every try", MUST),

@@ -16,6 +16,7 @@
 #include "io/digest.h"
 #include "job/status.h"
 #include "store/leases.h"
+#include "team/chat.h"
 #include "team/mail.h"
 #include "team/rule.h"
 #include "team/webhook.h"
@@ -59,6 +60,31 @@ static enum rc send_webhook(const struct team_deliver_conf *c, const struct stor
     return team_webhook_send(&conf, &m, err);
 }
 
+static enum rc judge_chat(const void *arg, const char *answer, struct err *err)
+{
+    return team_chat_judge(arg, answer, err);
+}
+
+/* In the form of the service, signed as it wants it. */
+static enum rc send_chat(const struct team_deliver_conf *c, const struct team_chat *chat,
+                         const struct store_rule *r, const struct store_delivery *d,
+                         int64_t now, struct err *err)
+{
+    struct team_chat_message made;
+    struct team_webhook_conf conf = {
+        .allow = c->allow, .redirects = c->redirects, .timeout_ms = c->timeout_ms};
+    team_chat_make(chat, r->target, d->payload, now, &made);
+    struct team_webhook_message m = {.url = made.url,
+                                     .key = d->key,
+                                     .body = made.body,
+                                     .time = now / CLOCK_SECOND,
+                                     .judge = judge_chat,
+                                     .arg = chat};
+    enum rc rc = team_webhook_send(&conf, &m, err);
+    team_chat_release(&made);
+    return rc;
+}
+
 static enum rc send_mail(const struct team_deliver_conf *c, const struct store_rule *r,
                          const struct store_delivery *d, struct err *err)
 {
@@ -99,6 +125,8 @@ static enum rc deliver_one(struct store *s, const struct team_deliver_conf *c,
         rc = err_set(&why, RC_INVAL, "the rule was removed");
     else if (strcmp(l.at[0].kind, "mail") == 0)
         rc = send_mail(c, &l.at[0], d, &why);
+    else if (team_chat_find(l.at[0].kind))
+        rc = send_chat(c, team_chat_find(l.at[0].kind), &l.at[0], d, now, &why);
     else
         rc = send_webhook(c, &l.at[0], d, now, &why);
     note(d, rc, why.msg, now);
@@ -131,11 +159,13 @@ enum rc team_deliver_due(struct store *s, const struct team_deliver_conf *c, int
 static enum rc check_target(const struct team_deliver_conf *c, const struct store_rule *r,
                             struct err *err)
 {
-    if (strcmp(r->kind, "webhook") == 0)
+    if (strcmp(r->kind, "webhook") == 0 || team_chat_find(r->kind))
         return team_webhook_check(c->allow, r->target, err);
     if (strcmp(r->kind, "mail") != 0)
-        return err_coded(err, RC_INVAL, E5301, "rule: '%.60s' is not webhook or mail",
-                         r->kind);
+        return err_coded(
+            err, RC_INVAL, E5301,
+            "rule: '%.60s' is not webhook, mail or a chat service (" TEAM_CHAT_WORDS ")",
+            r->kind);
     const char *wrong = team_mail_check(r->target);
     if (wrong)
         return err_coded(err, RC_INVAL, E5301, "mail '%.100s': %s", r->target, wrong);

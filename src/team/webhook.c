@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One POST by libcurl. The address is checked when the socket is opened, after the name was
  * resolved, so a name that changes its address between check and use gains nothing. Redirects
- * are followed here, one by one, each checked as the first; of the answer only the status is
- * kept.
+ * are followed here, one by one, each checked as the first; of the answer the status is
+ * kept, and its beginning where somebody judges it.
  */
 #include "team/webhook.h"
 
@@ -17,6 +17,7 @@
 #include "io/digest.h"
 
 #define ANSWER_MAX (64 << 10)
+#define ANSWER_KEPT 4096
 #define URL_MAX 2000
 
 struct
@@ -25,6 +26,7 @@ try {
     bool refused; /* the address was not allowed */
     char address[INET6_ADDRSTRLEN];
     size_t got;
+    char answer[ANSWER_KEPT];
 };
 
 /* Only the host: the rest of a webhook's URL is often a secret. */
@@ -90,10 +92,12 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose,
     return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 }
 
-/* What the other side says is counted, not kept. */
+/* What the other side says is counted; the first of it is kept, with a NUL behind it. */
 static size_t swallow(char *data, size_t size, size_t n, void *arg)
 {
     struct try *t = arg;
+    size_t room = t->got < ANSWER_KEPT - 1 ? ANSWER_KEPT - 1 - t->got : 0;
+    memcpy(t->answer + (room ? t->got : 0), data, size * n < room ? size * n : room);
     t->got += size * n;
     return t->got > ANSWER_MAX ? 0 : size * n;
 }
@@ -166,7 +170,11 @@ static enum rc post(const struct team_webhook_conf *c, const char *url,
     enum rc rc = RC_OK;
     char text[120];
     shown(url, text);
-    if (t.refused)
+    if (code == CURLE_OK && *status / 100 == 2 && m->judge)
+        rc = m->judge(m->arg, t.answer, err);
+    if (rc)
+        err_wrap(err, rc, "webhook '%s'", text);
+    else if (t.refused)
         rc = err_coded(err, RC_INVAL, E5302, "webhook '%s': address %s is not allowed",
                        text, t.address);
     else if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && t.got > ANSWER_MAX))

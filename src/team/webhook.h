@@ -27,6 +27,10 @@ struct team_webhook_message {
     const char *url, *key, *body;
     const char *secret; /* of the signature; NULL: none */
     int64_t time;       /* seconds since 1970 */
+    /* Of an answer with status 2xx, whether the message was taken: RC_OK, RC_INVAL (it
+     * never will be), RC_IO. NULL: it was. */
+    enum rc (*judge)(const void *arg, const char *answer, struct err *err);
+    const void *arg;
 };
 
 /* Is it a URL that could be sent to at all? RC_INVAL (E5301, E5302). */

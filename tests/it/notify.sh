@@ -197,5 +197,56 @@ END
     check "the key is ours alone" sh -c "stat -c %a jobs/notify.key | grep -qx 600"
 }
 
+chat_services_get_their_own_form()
+{
+    yard
+    local ding feishu slack wrong id
+    echo SEC42 >robot.secret
+    slack=$(rule --slack "$base/ok/slack" --state Failed)
+    ding=$(rule --dingtalk "$base/ok/ding?access_token=T" --sign-secret-file robot.secret --state Failed)
+    feishu=$(rule --feishu "$base/ok/feishu" --sign-secret-file robot.secret --state Failed)
+    wrong=$(rule --dingtalk "$base/say/%7B%22errcode%22%3A310000%2C%22errmsg%22%3A%22sign%20not%20match%22%7D" --state Failed)
+    run "$TRAINYARD" notify list
+    out_has "slack"
+    out_has "#secret=..."
+    grep -q SEC42 .out && fail "a robot's secret is shown"
+    watcher
+    id=$("$TRAINYARD" job submit --name din_a -- 'exit 3')
+    soon "slack" delivery "$slack" sent
+    soon "dingtalk" delivery "$ding" sent
+    soon "feishu" delivery "$feishu" sent
+    soon "a refusal with status 200 is one" delivery "$wrong" "failed.*310000: sign not match"
+    python3 - "$id" <<'PY' || fail "not in the form of the services: $(cat requests)"
+import base64, hashlib, hmac, json, sys, urllib.parse
+got = {}
+for line in open("requests"):
+    r = json.loads(line)
+    got[r["path"].split("?")[0]] = (r["path"], json.loads(r["body"]), r["headers"])
+def mac(key, text):
+    return base64.b64encode(hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()).decode()
+path, body, head = got["/ok/slack"]
+assert "job %s (din_a) is Failed" % sys.argv[1] in body["text"], body
+assert [b["type"] for b in body["blocks"]] == ["section", "context"], body
+assert body["blocks"][0]["text"]["type"] == "mrkdwn", body
+path, body, head = got["/ok/ding"]
+query = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
+assert query["access_token"] == ["T"] and len(query["timestamp"][0]) == 13, path
+assert query["sign"] == [mac("SEC42", query["timestamp"][0] + "\nSEC42")], path
+assert body["msgtype"] == "markdown" and body["markdown"]["title"] == "din_a Failed", body
+assert "din\\_a" in body["markdown"]["text"] and "SEC42" not in path, body
+path, body, head = got["/ok/feishu"]
+assert body["sign"] == mac(body["timestamp"] + "\nSEC42", ""), body
+assert body["msg_type"] == "interactive" and body["card"]["header"]["template"] == "red", body
+assert body["card"]["header"]["title"] == {"tag": "plain_text", "content": "din_a Failed"}, body
+PY
+    run "$TRAINYARD" notify create --slack "$base/x" --sign-secret-file robot.secret --state Failed
+    status 2
+    err_has "is for --dingtalk and --feishu"
+    run "$TRAINYARD" notify create --slack "$base/x" --mail a@b --state Failed
+    status 2
+    err_has "use one of --webhook, --mail, --slack, --dingtalk, --feishu"
+    finish
+}
+
 tap_cases every_kind_of_rule_is_told_once what_is_refused_is_tried_again_or_given_up \
-    wrong_input_is_named
+    chat_services_get_their_own_form wrong_input_is_named

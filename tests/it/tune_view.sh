@@ -57,7 +57,12 @@ nnictl_has_its_words()
     run ./nnictl experiment list --all
     out_has "$id"
     run ./nnictl trial ls --head 2
-    is "best two" "$(wc -l <.out)" 3
+    is "best two" "$(pick 'len(d), sorted(d[0])')" \
+        "(2, ['endTime', 'envId', 'finalMetricData', 'hyperParameters', 'logPath', 'sequenceId', 'startTime', 'status', 'trialJobId'])"
+    is "best first" "$(pick 'float(json.loads(d[0]["finalMetricData"][0]["data"])) >= float(json.loads(d[1]["finalMetricData"][0]["data"]))')" True
+    run ./nnictl top
+    status 0
+    out_has "$id"
     run ./nnictl experiment export "$id" -t json -f out.json -i
     status 0
     cp out.json .out
@@ -74,6 +79,12 @@ nnictl_has_its_words()
     out_has "SUCCEEDED"
     run ./nnictl stop "${id:0:4}*"
     status 0
+    run ./nnictl experiment delete
+    status 2
+    run ./nnictl experiment delete "$id"
+    status 0
+    run ./nnictl experiment show "$id"
+    status 1
     run ./nnictl experiment show nothing
     status 1
     run ./nnictl update searchspace

@@ -210,7 +210,13 @@ static void experiments_of_nnictl(void)
                "command: tune update --duration=2h k3v9x2ab");
     check_line("nnictl update trialnum -v 500", env_empty,
                "command: tune update --trials=500");
-    check_line("nnictl trial ls --head 5", env_empty, "command: tune trials --head=5");
+    check_line("nnictl trial ls --head 5", env_empty,
+               "command: tune trials --nni --head=5");
+    check_line("nnictl top", env_empty, "command: tune list --watch=3");
+    check_line("nnictl top -t 10", env_empty, "command: tune list --watch=10");
+    check_line("nnictl experiment delete k3v9x2ab", env_empty,
+               "command: tune delete k3v9x2ab");
+    check_line("nnictl experiment delete --all", env_empty, "command: tune delete --all");
     check_line("nnictl trial kill k3v9x2ab -T AAAwl", env_empty,
                "command: tune stop --trial=AAAwl k3v9x2ab");
     check_line("nnictl experiment export -t csv -f out.csv", env_empty,
