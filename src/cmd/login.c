@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* login and logout. A token comes from the environment, a file or standard input, where it is
+ * not shown, or from a login at the server's OpenID provider (login_oidc.c). It is tried at
+ * the server before anything is stored; URL, token and the certificates of --ca then lie in
+ * one file that only its owner may read (remote.c), and logging out removes it.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -8,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/login_oidc.h"
 #include "cmd/remote.h"
 #include "job/status.h"
 
@@ -15,6 +21,8 @@
 
 struct login_conf {
     const char *token_file, *ca;
+    bool oidc, device;
+    int64_t port;
 };
 
 static const struct opt login_opts[] = {
@@ -25,6 +33,12 @@ static const struct opt login_opts[] = {
               "certificates (PEM) of the authority that signed the server's; stored with "
               "the login"),
      .meta = "FILE"},
+    {OPT_BOOL(struct login_conf, oidc, "false",
+              "log in with a browser of this machine, at the server's OpenID provider")},
+    {OPT_INT(struct login_conf, port, "0", 0, 65535,
+             "with --oidc: port of 127.0.0.1 that the browser comes back to; 0: any")},
+    {OPT_BOOL(struct login_conf, device, "false",
+              "log in at the OpenID provider on another device, with a code")},
     {0},
 };
 
@@ -89,7 +103,9 @@ static enum rc login_command(const void *conf, const struct opt_args *args,
     if (!rc && o->ca)
         rc = remote_read_ca(o->ca, &r.ca, err);
     if (!rc)
-        rc = take_token(conf, &r.token, err);
+        rc = o->oidc     ? login_browser(&r, o->port, err)
+             : o->device ? login_device(&r, err)
+                         : take_token(conf, &r.token, err);
     if (!rc)
         rc = remote_call(&r, &q, &doc, NULL, err);
     if (!rc)
@@ -120,6 +136,8 @@ static const struct cmd_example login_examples[] = {
      "~/.local/state/trainyard/admin.token"},
     {"a server whose certificate the company's own authority signed",
      "trainyard login https://yard.example.com --ca company-ca.pem"},
+    {"as the company's OpenID provider knows you",
+     "trainyard login https://yard.example.com --oidc"},
     {0},
 };
 

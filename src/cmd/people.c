@@ -20,7 +20,7 @@ struct people_conf {
     const char *role, *note;
     struct opt_list project;
     double expires;
-    bool json, disable, enable, no_projects;
+    bool json, disable, enable, no_projects, oidc;
 };
 
 #define PLACE_OPTS JOB_WHERE_OPTS(struct people_conf), JOB_SERVER_OPT(struct people_conf)
@@ -42,6 +42,9 @@ static const struct opt update_opts[] = {
     {OPT_BOOL(struct people_conf, disable, "false",
               "refuse all tokens of the user from now on; jobs keep running")},
     {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
+    {OPT_BOOL(
+        struct people_conf, oidc, "false",
+        "the next login through the OpenID provider under this name is this user's")},
     PLACE_OPTS,
     {0},
 };
@@ -161,6 +164,8 @@ static enum rc update_here(const struct people_conf *c, struct store *s, const c
     }
     if (!rc)
         rc = store_user_update(s, u, err);
+    if (!rc && c->oidc)
+        rc = store_user_oidc(s, name, true, err);
     store_users_release(&all);
     return rc;
 }
@@ -174,9 +179,10 @@ static enum rc user_update(const struct people_conf *c, const struct cmd_place *
         return err_coded(err, RC_INVAL, E0603,
                          "--disable and --enable, --project and --no-projects exclude "
                          "each other");
-    if (!c->role && !moved && !c->disable && !c->enable)
+    if (!c->role && !moved && !c->disable && !c->enable && !c->oidc)
         return err_coded(err, RC_INVAL, E0603,
-                         "nothing to change: --role, --project, --disable or --enable");
+                         "nothing to change: --role, --project, --disable, --enable or "
+                         "--oidc");
     buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
     buf_init(&body, 1 << 16);
     struct json_out j = {.out = &body};
@@ -188,6 +194,8 @@ static enum rc user_update(const struct people_conf *c, const struct cmd_place *
         json_put_bool(&j, "disabled", c->disable);
     if (moved)
         rc = put_projects(c, &j, &projects, err);
+    if (c->oidc)
+        json_put_bool(&j, "oidc", true);
     json_close(&j, '}');
     if (!rc)
         rc = p->p.store ? update_here(c, p->p.store, name,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/build_info.h"
@@ -28,6 +29,9 @@
 struct server_conf {
     struct job_where where;
     const char *listen, *tls_cert, *tls_key, *log, *experiments;
+    const char *oidc_issuer, *oidc_client_id, *oidc_client_secret_file, *oidc_claim,
+        *oidc_domain, *oidc_role;
+    double oidc_lifetime;
     struct opt_list host;
     int64_t threads, max_body, user_storage, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
@@ -81,6 +85,26 @@ static const struct opt opts[] = {
               "~/nni-experiments"),
      .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
+    {OPT_HEADING("Login through an OpenID provider")},
+    {OPT_TEXT(struct server_conf, oidc_issuer, NULL,
+              "address of the provider, as its tokens name it"),
+     .meta = "URL"},
+    {OPT_TEXT(struct server_conf, oidc_client_id, NULL, "name of this server there"),
+     .meta = "ID"},
+    {OPT_TEXT(struct server_conf, oidc_client_secret_file, NULL,
+              "file with the client's secret; absent: a public client"),
+     .meta = "FILE"},
+    {OPT_TEXT(struct server_conf, oidc_claim, "preferred_username",
+              "claim that is the user's name here"),
+     .meta = "NAME"},
+    {OPT_TEXT(struct server_conf, oidc_domain, NULL,
+              "domain of addresses in that claim; it is taken off, others are refused"),
+     .meta = "DOMAIN"},
+    {OPT_CHOICE(struct server_conf, oidc_role, NULL, "viewer|submitter",
+                "role of users who log in for the first time; absent: only users whom an "
+                "admin opened with `user update --oidc`")},
+    {OPT_DURATION(struct server_conf, oidc_lifetime, "12h", 60, 31536000,
+                  "lifetime of a login")},
     {OPT_HEADING("Isolation of jobs")},
     {OPT_TEXT(struct server_conf, jobs.job_uids, "1879100000-1879165535",
               "user ids to run jobs under when the server is root, one per user"),
@@ -127,6 +151,26 @@ static void say_hello(const struct server_conf *c, const struct api *a)
         fprintf(stderr, "created the user admin; its token is in %s\n", file);
     fprintf(stderr, "listening on %s://%.*s:%d\n", c->tls_cert ? "https" : "http",
             (int)host, c->listen, api_port(a));
+}
+
+/* *secret is the caller's: what `out` points to. */
+static enum rc read_oidc(const struct server_conf *c, char **secret,
+                         struct http_oidc_conf *out, struct err *err)
+{
+    size_t n = 0;
+    enum rc rc = RC_OK;
+    if (c->oidc_client_secret_file)
+        rc = fs_read(c->oidc_client_secret_file, 65536, secret, &n, err);
+    if (*secret) /* an editor leaves a line end */
+        (*secret)[strcspn(*secret, "\r\n")] = '\0';
+    *out = (struct http_oidc_conf){.issuer = c->oidc_issuer,
+                                   .client_id = c->oidc_client_id,
+                                   .secret = *secret,
+                                   .claim = c->oidc_claim,
+                                   .domain = c->oidc_domain,
+                                   .role = c->oidc_role,
+                                   .lifetime_s = (int64_t)c->oidc_lifetime};
+    return rc;
 }
 
 /* The caller's; absolute even when it is not there yet. */
@@ -187,9 +231,12 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .others = isolate.others,
         .images_only = isolate.images_only,
     };
+    char *secret = NULL;
     rc = job_space_keep(p.p.dir, c->min_free, err);
     if (!rc)
         rc = job_space_keep_log(p.p.dir, c->job_log_size, err);
+    if (!rc)
+        rc = read_oidc(c, &secret, &o.oidc, err);
     if (!rc)
         rc = api_start(&o, &a, err);
     struct team_daemon_conf team = team_env_daemon(&p.p);
@@ -207,6 +254,9 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     team_cleaner_destroy(cleaner);
     team_daemon_destroy(daemon);
     api_stop(a);
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    mem_free(secret);
     mem_free(experiments);
     mem_free(hosts);
     cmd_place_close(&p);

@@ -18,7 +18,7 @@
         .name = "help", .no_value = true, .letter = 'h'                                  \
     }
 
-/* -f, -t and -T mean different things to different commands, hence four sets. */
+/* -c, -f, -p, -t and -T mean different things to different commands, hence five sets. */
 static const struct compat_flag start_rules[] = {
     COMMON_RULES,
     {.name = "config", .letter = 'c'},
@@ -37,6 +37,14 @@ static const struct compat_flag log_rules[] = {
 static const struct compat_flag top_rules[] = {
     COMMON_RULES,
     {.name = "time", .letter = 't'},
+    {0},
+};
+static const struct compat_flag archive_rules[] = {
+    {.name = "path", .letter = 'p'},
+    {.name = "codeDir", .letter = 'c'},
+    {.name = "help", .no_value = true, .letter = 'h'},
+    {.name = "version", .no_value = true},
+    {.name = "experiment_dir", .letter = 'e'},
     {0},
 };
 static const struct compat_flag other_rules[] = {
@@ -58,6 +66,7 @@ static const char help_text[] =
     "nnictl update concurrency|duration|trialnum [ID] --value V\n"
     "nnictl trial ls [ID] [--head N] [--tail N] | trial kill [ID] --trial_id T\n"
     "nnictl experiment show|status|list [ID] | experiment delete ID|--all\n"
+    "nnictl experiment save [ID] [--path DIR] | experiment load --path ZIP --codeDir DIR\n"
     "nnictl experiment export [ID] [--type json|csv] [--filename F] [--intermediate]\n"
     "nnictl log stdout|stderr [ID] [--head N] [--tail N] [--path] | log trial [ID] --trial_id T\n"
     "nnictl config show [ID] | webui url [ID] | top [--time SECONDS]\n"
@@ -85,6 +94,8 @@ static const struct verb {
     {"experiment", "status", {"tune", "get", "--as", "/check-status"}, "", NULL},
     {"experiment", "list", {"tune", "list"}, "", NULL},
     {"experiment", "delete", {"tune", "delete"}, "all=all", NULL},
+    {"experiment", "save", {"tune", "save"}, "path=to", NULL},
+    {"experiment", "load", {"tune", "load"}, "codeDir=code", "path"},
     {"experiment",
      "export",
      {"tune", "export"},
@@ -107,6 +118,9 @@ static const struct compat_flag *rules_for(int argc, char *const *argv)
     for (int i = 0; i < argc; i++) {
         if (argv[i][0] == '-')
             continue;
+        if (strcmp(argv[i], "experiment") == 0 && i + 1 < argc &&
+            (strcmp(argv[i + 1], "save") == 0 || strcmp(argv[i + 1], "load") == 0))
+            return archive_rules;
         return strcmp(argv[i], "create") == 0 || strcmp(argv[i], "resume") == 0 ||
                        strcmp(argv[i], "view") == 0
                    ? start_rules
@@ -169,6 +183,8 @@ static enum rc translate_verb(const struct verb *v, const struct compat_flag *ru
     if (rules == start_rules && strcmp(v->first, "view") != 0 &&
         compat_flags_get(f, rules, "foreground"))
         front_word(out, "--wait");
+    if (v->second && strcmp(v->second, "load") == 0)
+        front_word(out, compat_flags_get(f, rules, "path"));
     if (dir && id)
         front_option(out, "dir", arena_printf(&out->arena, "%s/%s", dir, id));
     else if (id)

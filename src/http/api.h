@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "http/oidc.h"
 #include "job/place.h"
 
 struct api;
@@ -28,15 +29,16 @@ struct api_options {
     const char *const *env;   /* what jobs may inherit, NULL behind the last */
     const char *experiments;  /* directory of experiments' folders; NULL: none */
     int threads;
-    int64_t max_body;         /* bytes of a request */
-    int64_t user_storage;     /* bytes that one user may store; 0: no limit */
-    double rate;              /* requests per second and token; 0: no limit */
-    double header_timeout;    /* seconds for the head of a request, and between two */
-    double body_timeout;      /* seconds for a body of usual size */
-    const char *notify_allow; /* hosts of webhooks; see team/net_allow.h */
-    bool queue;               /* admit jobs */
-    bool others;              /* people beside the owner may be let in */
-    bool images_only;         /* jobs of those below admin need an image */
+    int64_t max_body;           /* bytes of a request */
+    int64_t user_storage;       /* bytes that one user may store; 0: no limit */
+    double rate;                /* requests per second and token; 0: no limit */
+    double header_timeout;      /* seconds for the head of a request, and between two */
+    double body_timeout;        /* seconds for a body of usual size */
+    const char *notify_allow;   /* hosts of webhooks; see team/net_allow.h */
+    bool queue;                 /* admit jobs */
+    bool others;                /* people beside the owner may be let in */
+    bool images_only;           /* jobs of those below admin need an image */
+    struct http_oidc_conf oidc; /* issuer NULL: tokens alone */
 };
 
 /* Opens the store, makes the first user and token if there are none, listens. RC_INVAL

@@ -155,6 +155,9 @@ enum rc http_change_user(struct http_call *c, struct err *err)
             rc = keep_an_admin(c, u.name, err);
         if (!rc)
             rc = store_user_update(c->place.store, &u, err);
+        if (!rc && node_find(c->body, "oidc"))
+            rc = store_user_oidc(c->place.store, u.name,
+                                 http_schema_bool(c->body, "oidc", false), err);
         if (!rc)
             put_user(c, &u);
     }

@@ -118,6 +118,9 @@ static const struct http_schema_item UserChange_items[] = {
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS),
     ITEM(projects, STRINGS, "all of them, old ones included", NAME),
     ITEM(disabled, BOOL, "refuse their tokens"),
+    ITEM(oidc, BOOL,
+         "true: the next login through the OpenID provider under this name is theirs; "
+         "false: none is"),
     {0}};
 TABLE(UserChange, "what is to be different; what is absent stays");
 

@@ -439,6 +439,8 @@ static enum rc server_start(struct api *a, struct err *err)
     a->budget = http_budget_create(http_user_most(a));
     raise_files();
     enum rc rc = check_options(&a->o, &at, err);
+    if (!rc && a->o.oidc.issuer)
+        rc = http_oidc_open(&a->o.oidc, &a->oidc, err);
     if (!rc)
         rc = read_pem(a->o.tls_cert, &a->cert, err);
     if (!rc)
@@ -494,6 +496,7 @@ static void free_all(struct api *a)
     store_close(a->follow_place.store);
     store_close(a->watchdog_place.store);
     http_auth_destroy(a->auth);
+    http_oidc_close(a->oidc);
     http_limit_destroy(a->callers);
     http_limit_destroy(a->strangers);
     team_net_allow_close(a->allow);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/users.h"
 
+#include "base/mem.h"
+#include "store/notify.h"
 #include "store/table.h"
 
 static const struct store_table_column user_columns[] = {
@@ -59,6 +61,14 @@ enum rc store_user_get(struct store *s, const char *name, struct store_users *ou
     return rc;
 }
 
+enum rc store_user_oidc(struct store *s, const char *name, bool may, struct err *err)
+{
+    char *mark = mem_printf("oidc/%s", name);
+    enum rc rc = store_mark_set(s, mark, may ? -1 : 0, err);
+    mem_free(mark);
+    return rc;
+}
+
 enum rc store_user_delete(struct store *s, const char *name, struct err *err)
 {
     int64_t changed = 0;
@@ -68,6 +78,9 @@ enum rc store_user_delete(struct store *s, const char *name, struct err *err)
         return rc;
     rc = store_run(s, "DELETE FROM tokens WHERE owner = $1", params, 1, NULL, NULL, NULL,
                    err);
+    if (!rc)
+        rc = store_run(s, "DELETE FROM marks WHERE name = 'oidc/' || $1", params, 1, NULL,
+                       NULL, NULL, err);
     if (!rc)
         rc = store_run(s, "DELETE FROM users WHERE name = $1", params, 1, NULL, NULL,
                        &changed, err);

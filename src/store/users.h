@@ -30,6 +30,10 @@ enum rc store_user_update(struct store *s, const struct store_user *u,
 /* `name` NULL: all, by name. */
 enum rc store_user_get(struct store *s, const char *name, struct store_users *out,
                        struct err *err) MUST_CHECK;
+/* Whether somebody may be bound to the user by an OpenID provider, at the next login: a mark
+ * "oidc/NAME" below 0. Any earlier bond ends. */
+enum rc store_user_oidc(struct store *s, const char *name, bool may,
+                        struct err *err) MUST_CHECK;
 /* With its tokens. */
 enum rc store_user_delete(struct store *s, const char *name, struct err *err) MUST_CHECK;
 

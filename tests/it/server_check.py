@@ -78,7 +78,9 @@ def matrix():
             role = methods[method]["x-role"]
             body = {} if method in ("POST", "PUT", "PATCH") else None
             if role == "none":
-                check(ask(method, real, token=None)[0] == 200, method, path)
+                # a login needs an OpenID provider, which this server does not have
+                want = 409 if method == "POST" and "/login" in path else 200
+                check(ask(method, real, {"device_code": "x"} if method == "POST" and not path.endswith("device") else None, token=None)[0] == want, method, path)
                 continue
             for name, bad in (("none", None), ("wrong", wrong), ("expired", expired), ("short", "ty_1"),
                               ("disabled", disabled), ("deleted", deleted), ("cut", admin[:-1])):

@@ -194,8 +194,11 @@ trials_obey_quotas_and_the_rights_of_their_owner()
     config 40 "'sleep 2; echo ::trainyard default={{x}}'" "maxTrialDuration: 1h"
     sed -i 's/_value: .*/_value: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]}}/; s/trialConcurrency: 2/trialConcurrency: 4/' code/config.yml
     create
-    sleep 3
-    run "$TRAINYARD" tune get "$id" --json
+    for _ in $(seq 60); do
+        run "$TRAINYARD" tune get "$id" --json
+        grep -q '"WAITING": [23], "RUNNING": 1' .out && break
+        sleep 0.5
+    done
     json 'd["trials"]["RUNNING"] <= 1 and d["trials"]["WAITING"] >= 2'
     run "$TRAINYARD" tune update "$id" --trials 45
     status 0

@@ -58,7 +58,7 @@ nnictl_has_its_words()
     out_has "$id"
     run ./nnictl trial ls --head 2
     is "best two" "$(pick 'len(d), sorted(d[0])')" \
-        "(2, ['endTime', 'envId', 'finalMetricData', 'hyperParameters', 'logPath', 'sequenceId', 'startTime', 'status', 'trialJobId'])"
+        "(2, ['endTime', 'finalMetricData', 'hyperParameters', 'logPath', 'sequenceId', 'startTime', 'status', 'trialJobId'])"
     is "best first" "$(pick 'float(json.loads(d[0]["finalMetricData"][0]["data"])) >= float(json.loads(d[1]["finalMetricData"][0]["data"]))')" True
     run ./nnictl top
     status 0
@@ -79,10 +79,33 @@ nnictl_has_its_words()
     out_has "SUCCEEDED"
     run ./nnictl stop "${id:0:4}*"
     status 0
+    run ./nnictl experiment save "$id"
+    status 0
+    python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None and z.namelist() == ["experiment.json", "log.jsonl"]' \
+        "nni_experiment_$id.zip" || fail "no archive"
+    run ./nnictl experiment save "$id"
+    status 2
+    run ./nnictl experiment load -p "nni_experiment_$id.zip" -c .
+    status 2
+    err_has "there is an experiment '$id' already"
+    "$TRAINYARD" tune trials "$id" --json >before
     run ./nnictl experiment delete
     status 2
     run ./nnictl experiment delete "$id"
     status 0
+    run ./nnictl experiment load -p "nni_experiment_$id.zip" -c .
+    status 0
+    "$TRAINYARD" tune trials "$id" --json >after
+    cmp before after || fail "another experiment was loaded"
+    run "$TRAINYARD" tune update "$id" --trials 4
+    run "$TRAINYARD" tune resume "$id" --wait
+    status 0
+    run ./nnictl experiment delete "$id"
+    status 0
+    head -c 300 "nni_experiment_$id.zip" >cut.zip
+    run "$TRAINYARD" tune load cut.zip
+    status 1
+    err_has "not an archive of an experiment"
     run ./nnictl experiment show "$id"
     status 1
     run ./nnictl experiment show nothing

@@ -216,6 +216,10 @@ static void experiments_of_nnictl(void)
     check_line("nnictl top -t 10", env_empty, "command: tune list --watch=10");
     check_line("nnictl experiment delete k3v9x2ab", env_empty,
                "command: tune delete k3v9x2ab");
+    check_line("nnictl experiment save k3v9x2ab -p out", env_empty,
+               "command: tune save --to=out k3v9x2ab");
+    check_line("nnictl experiment load --path a.zip -c code", env_empty,
+               "command: tune load --code=code a.zip");
     check_line("nnictl experiment delete --all", env_empty, "command: tune delete --all");
     check_line("nnictl trial kill k3v9x2ab -T AAAwl", env_empty,
                "command: tune stop --trial=AAAwl k3v9x2ab");
