@@ -193,7 +193,7 @@ const struct cmd cmd_gc = {
     .description =
         "Deletes jobs that the retention policies no longer keep, then uploads and copies "
         "of code that no job, schedule or model refers to and that nobody sent or used "
-        "within a day. A server does this by itself every ten minutes. At a server this "
+        "within a day. A server does this by itself. At a server this "
         "requires an admin's token.",
     .examples = gc_examples,
     .opts = gc_opts,

@@ -24,16 +24,17 @@ static enum rc check_room(struct http_call *c, int64_t n, struct err *err)
 
 static enum rc code_put(struct http_call *c, const char *objects, struct err *err)
 {
-    int64_t n = (int64_t)c->raw.n, added = 0;
+    int64_t n = job_storage_charge((int64_t)c->raw.n);
+    bool is_new = false;
     enum rc rc = check_room(c, n, err);
     if (!rc)
         rc = job_storage_count(&c->place, n, c->api->o.user_storage, err);
     if (rc)
         return rc;
     rc = job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",
-                                 c->raw.n, &added, err);
-    if (added < n) { /* it was here, or was not taken */
-        enum rc back = job_storage_count(&c->place, added - n, 0, NULL);
+                                 c->raw.n, &is_new, err);
+    if (!is_new) { /* it was here, or was not taken */
+        enum rc back = job_storage_count(&c->place, -n, 0, NULL);
         (void)back; /* the next collection counts anew */
     }
     return rc;

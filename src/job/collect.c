@@ -23,50 +23,55 @@
 #include "store/schedules.h"
 
 #define PAGE 1000
+#define ID_LENGTH 64
 
 struct collecting {
     const struct job_place *p;
-    struct map roots; /* snapshots that are named anywhere */
+    struct map roots; /* ID/OWNER: snapshots that are named anywhere */
     struct map jobs;  /* ids of this place */
     int64_t oldest;   /* time, s: what is younger stays */
     bool dry;
     struct job_removed *out;
 };
 
-static void add_root(struct collecting *c, const char *text)
+static void add_root(struct collecting *c, const char *owner, const char *text)
 {
     char *id = mem_strndup(text, strcspn(text, "/"));
+    char *key = mem_printf("%s/%s", id, owner);
     if (job_snapshot_id_ok(id))
-        map_put(&c->roots, str_c(id))->value = c;
+        map_put(&c->roots, str_c(key))->value = c;
+    mem_free(key);
     mem_free(id);
 }
 
-static void add_uri(struct collecting *c, const struct node *n)
+static void add_uri(struct collecting *c, const char *owner, const struct node *n)
 {
     if (n && n->kind == NODE_STR && str_starts(n->text.p, SNAPSHOT_PREFIX))
-        add_root(c, n->text.p + strlen(SNAPSHOT_PREFIX));
+        add_root(c, owner, n->text.p + strlen(SNAPSHOT_PREFIX));
 }
 
-static void add_spec(struct collecting *c, const char *text)
+static void add_spec(struct collecting *c, const char *owner, const char *text)
 {
     struct doc doc = {0};
     const struct node *spec = job_json_open(text, &doc), *in = node_find(spec, "input");
-    add_uri(c, node_find(spec, "source"));
+    add_uri(c, owner, node_find(spec, "source"));
     for (size_t i = 0; in && in->kind == NODE_MAP && i < in->map.n; i++)
-        add_uri(c, in->map.at[i].value);
+        add_uri(c, owner, in->map.at[i].value);
     if (doc.src)
         doc_release(&doc);
 }
 
 /* A local directory is copied at submission: the second event says under which name. */
-static enum rc add_staged(struct collecting *c, const char *id, struct err *err)
+static enum rc add_staged(struct collecting *c, const struct store_job *j,
+                          struct err *err)
 {
     struct store_events l = {0};
-    enum rc rc = store_events_get(c->p->store, id, 0, 4, &l, err);
+    enum rc rc = store_events_get(c->p->store, j->id, 0, 4, &l, err);
     for (size_t i = 0; i < l.n; i++) {
         struct doc doc = {0};
         if (strcmp(l.at[i].type, "Staged") == 0)
-            add_root(c, node_get_text(job_json_open(l.at[i].data, &doc), "snapshot", ""));
+            add_root(c, j->owner,
+                     node_get_text(job_json_open(l.at[i].data, &doc), "snapshot", ""));
         if (doc.src)
             doc_release(&doc);
     }
@@ -82,8 +87,8 @@ static enum rc add_job(struct collecting *c, const struct store_job *j, struct e
     if (rc == RC_NOTFOUND)
         return RC_OK; /* deleted meanwhile */
     if (!rc) {
-        add_spec(c, text);
-        rc = add_staged(c, j->id, err);
+        add_spec(c, j->owner, text);
+        rc = add_staged(c, j, err);
     }
     mem_free(text);
     return rc;
@@ -114,9 +119,9 @@ static enum rc add_others(struct collecting *c, struct err *err)
     if (!rc)
         rc = store_model_get(c->p->store, NULL, 0, &models, err);
     for (size_t i = 0; i < schedules.n; i++)
-        add_spec(c, schedules.at[i].spec);
+        add_spec(c, schedules.at[i].owner, schedules.at[i].spec);
     for (size_t i = 0; i < models.n; i++)
-        add_root(c, models.at[i].snapshot);
+        add_root(c, models.at[i].owner, models.at[i].snapshot);
     store_schedules_release(&schedules);
     store_models_release(&models);
     return rc;
@@ -129,15 +134,20 @@ static enum rc mark(void *arg, const char *id, struct err *err)
     return RC_OK;
 }
 
-/* Objects below one directory that the roots reach. */
-static void mark_all(const struct collecting *c, const char *objects, struct map *live)
+/* Objects below one directory that the roots of its owner reach; NULL: of anybody. */
+static void mark_all(const struct collecting *c, const char *owner, const char *objects,
+                     struct map *live)
 {
     for (size_t i = 0; i < c->roots.n; i++) {
-        const char *id = c->roots.at[i].key;
+        const char *key = c->roots.at[i].key;
+        if (owner && strcmp(key + ID_LENGTH + 1, owner) != 0)
+            continue;
+        char *id = mem_strndup(key, ID_LENGTH);
         char *path = mem_printf("%s/%.2s/%s", objects, id, id + 2);
         if (fs_exists(path) && job_snapshot_each(objects, id, mark, live, NULL))
             map_put(live, str_c(id))->value = live; /* a list that is no list */
         mem_free(path);
+        mem_free(id);
     }
 }
 
@@ -147,16 +157,16 @@ static int64_t sweep_file(struct collecting *c, const char *path)
     if (lstat(path, &st) < 0)
         return 0;
     if (st.st_mtim.tv_sec > c->oldest)
-        return st.st_size;
+        return job_storage_charge(st.st_size);
     c->out->objects++;
     c->out->object_bytes += st.st_nlink > 1 ? 0 : st.st_size;
-    return c->dry || unlink(path) < 0 ? st.st_size : 0;
+    return c->dry || unlink(path) < 0 ? job_storage_charge(st.st_size) : 0;
 }
 
 static int64_t file_size(const char *path)
 {
     struct stat st;
-    return lstat(path, &st) == 0 ? st.st_size : 0;
+    return lstat(path, &st) == 0 ? job_storage_charge(st.st_size) : 0;
 }
 
 /* objects/ab: bytes that stay. */
@@ -180,14 +190,14 @@ static int64_t sweep_dir(struct collecting *c, const char *objects, const char *
     return kept;
 }
 
-static int64_t sweep_objects(struct collecting *c, const char *objects)
+static int64_t sweep_objects(struct collecting *c, const char *owner, const char *objects)
 {
     struct fs_names names = {0};
     struct map live = {0};
     int64_t kept = 0;
     if (fs_list(objects, &names, NULL))
         return 0;
-    mark_all(c, objects, &live);
+    mark_all(c, owner, objects, &live);
     for (size_t i = 0; i < names.n; i++)
         kept += sweep_dir(c, objects, names.at[i], &live);
     map_release(&live);
@@ -206,7 +216,8 @@ static void sweep_users(struct collecting *c)
         own.owner = names.at[i];
         own.served = true;
         char *objects = job_place_objects(&own);
-        int64_t before = job_storage_counted(&own), kept = sweep_objects(c, objects);
+        int64_t before = job_storage_counted(&own),
+                kept = sweep_objects(c, names.at[i], objects);
         enum rc rc = c->dry ? RC_OK : job_storage_count(&own, kept - before, 0, NULL);
         (void)rc; /* the next collection counts again */
         mem_free(objects);
@@ -247,7 +258,7 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
         rc = add_others(&c, err);
     if (!rc) {
         char *objects = fs_join(p->dir, "objects");
-        sweep_objects(&c, objects);
+        sweep_objects(&c, NULL, objects);
         sweep_users(&c);
         sweep_jobs(&c);
         mem_free(objects);

@@ -43,14 +43,15 @@ static void hash_of(const char *data, size_t n, char id[SHA256_TEXT_SIZE])
 static enum rc keep_object(struct taking *t, const char *data, size_t n,
                            char id[SHA256_TEXT_SIZE], struct err *err)
 {
-    int64_t added = 0;
+    bool added = false;
+    int64_t charge = job_storage_charge((int64_t)n);
     hash_of(data, n, id);
-    enum rc rc = t->p->served ? job_storage_count(t->p, (int64_t)n, t->most, err) : RC_OK;
+    enum rc rc = t->p->served ? job_storage_count(t->p, charge, t->most, err) : RC_OK;
     if (rc)
         return rc;
     rc = job_snapshot_object_put(t->objects, id, data, n, &added, err);
-    if (t->p->served && added < (int64_t)n) {
-        enum rc back = job_storage_count(t->p, added - (int64_t)n, 0, NULL);
+    if (t->p->served && !added) {
+        enum rc back = job_storage_count(t->p, -charge, 0, NULL);
         (void)back; /* the next collection counts anew */
     }
     return rc;

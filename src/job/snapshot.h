@@ -66,11 +66,11 @@ enum rc job_snapshot_take_data(const char *objects, const char *source,
  */
 #define SNAPSHOT_PREFIX "snapshot:"      /* before an id, where a directory could stand */
 bool job_snapshot_id_ok(const char *id); /* 64 hexadecimal digits */
-/* RC_INVAL (E3004) when `data` does not hash to `id`. *added: its bytes, 0 when it was
- * there already; may be NULL.
+/* RC_INVAL (E3004) when `data` does not hash to `id`. *added (may be NULL): it was not
+ * there before.
  */
 enum rc job_snapshot_object_put(const char *objects, const char *id, const void *data,
-                                size_t n, int64_t *added, struct err *err) MUST_CHECK;
+                                size_t n, bool *added, struct err *err) MUST_CHECK;
 /* Checks the list `id`, which must be here, and adds the ids of missing objects to
  * `missing` (may be NULL) as JSON strings with commas between them, SNAPSHOT_MISSING_MAX of
  * them at most; *n_missing counts all. RC_NOTFOUND when the list is not here, RC_FORMAT

@@ -29,7 +29,7 @@ char *job_snapshot_object_path(const char *objects, const char *id)
 }
 
 enum rc job_snapshot_object_put(const char *objects, const char *id, const void *data,
-                                size_t n, int64_t *added, struct err *err)
+                                size_t n, bool *added, struct err *err)
 {
     char found[SHA256_TEXT_SIZE];
     struct sha256 s;
@@ -49,7 +49,7 @@ enum rc job_snapshot_object_put(const char *objects, const char *id, const void 
     else if (!rc)
         utimensat(AT_FDCWD, path, NULL, 0); /* wanted again: it is young once more */
     if (added)
-        *added = new && !rc ? (int64_t)n : 0;
+        *added = new && !rc;
     mem_free(dir);
     mem_free(path);
     return rc;

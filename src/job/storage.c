@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define BLOCK INT64_C(4096) /* of a usual file system */
+
 static int64_t read_count(int fd)
 {
     char text[32];
@@ -59,6 +61,11 @@ enum rc job_storage_count(const struct job_place *p, int64_t bytes, int64_t most
     }
     close(fd);
     return rc;
+}
+
+int64_t job_storage_charge(int64_t n)
+{
+    return n <= 0 ? BLOCK : (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 int64_t job_storage_counted(const struct job_place *p)

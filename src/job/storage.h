@@ -12,6 +12,8 @@
  */
 enum rc job_storage_count(const struct job_place *p, int64_t bytes, int64_t most,
                           struct err *err) MUST_CHECK;
+/* What an object of `n` bytes counts: whole blocks, so that many small ones are not free. */
+int64_t job_storage_charge(int64_t n);
 /* What is counted so far. */
 int64_t job_storage_counted(const struct job_place *p);
 

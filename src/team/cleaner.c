@@ -10,6 +10,7 @@
 #include "job/remove.h"
 
 #define LOG_AREA "cleaner"
+#define COLLECT_EVERY 6 /* periods: it reads the specification of every job */
 
 struct team_cleaner {
     struct job_place place; /* with its own store */
@@ -40,11 +41,11 @@ static bool cleaner_wait(struct team_cleaner *c)
 static void *cleaner_run(void *arg)
 {
     struct team_cleaner *c = arg;
-    while (cleaner_wait(c)) {
+    for (int64_t i = 0; cleaner_wait(c); i++) {
         struct job_removed n = {0};
         struct err err = {0};
         enum rc rc = job_retain(&c->place, clock_wall_ns(), false, &n, &err);
-        if (!rc)
+        if (!rc && (n.jobs || i % COLLECT_EVERY == 0))
             rc = job_collect(&c->place, COLLECT_YOUNG_S, false, &n, &err);
         if (rc)
             log_warn("%s", err.msg);

@@ -244,7 +244,7 @@ a_user_stores_no_more_than_allowed()
     head -c 2000000 /dev/urandom >big
     run "$TRAINYARD" job submit --input b=big -- true
     status 2
-    err_has "error[E5501]: input 'b': $url: 2000000 more bytes would make"
+    err_has "error[E5501]: input 'b': $url: 2002944 more bytes would make"
     head -c 600000 /dev/urandom >one
     run "$TRAINYARD" job submit --input b=one -- true
     status 0
