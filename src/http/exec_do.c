@@ -13,14 +13,19 @@
 
 #define OUTPUT_TYPE "application/octet-stream"
 
+/* The worker lives on another machine: the server there has the program, too. */
+static enum rc elsewhere(struct http_call *c, bool *is, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = http_call_files(c, &jobs, is, err);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
 static enum rc check_job(struct http_call *c, const struct store_job *j, struct err *err)
 {
     if (c->who.role != ROLE_ADMIN && strcmp(j->owner, c->who.name) != 0)
         return http_call_forbid(c, err, "only the owner of a job and admins may do that");
-    if (strcmp(j->node, c->place.node) != 0)
-        return err_coded(err, RC_INVAL, E3014,
-                         "job %s runs on %.200s: programs are run beside it there", j->id,
-                         j->node);
     if (strcmp(j->state, "Running") != 0)
         return err_coded(err, RC_INVAL, E3014,
                          "job %s is %s; programs can be run beside running workers only",
@@ -37,7 +42,12 @@ enum rc http_start_exec(struct http_call *c, struct err *err)
     VEC(const char *) argv = {0};
     char id[EXEC_ID_SIZE] = "";
     const struct node *words = node_find(c->body, "command");
-    enum rc rc = http_call_job(c, &jobs, err);
+    bool away = false;
+    enum rc rc = http_call_files(c, &jobs, &away, err);
+    if (away) {
+        store_jobs_release(&jobs);
+        return rc;
+    }
     if (!rc)
         rc = check_job(c, &jobs.at[0], err);
     store_jobs_release(&jobs);
@@ -70,6 +80,10 @@ enum rc http_start_exec(struct http_call *c, struct err *err)
 
 enum rc http_read_exec(struct http_call *c, struct err *err)
 {
+    bool away = false;
+    enum rc rc = elsewhere(c, &away, err);
+    if (rc || away)
+        return rc;
     c->type = OUTPUT_TYPE;
     return http_execs_read(c->api->execs, c->params[1], c->params[0], c->who.name,
                            http_schema_int(c->query, "after", 0), c->conn, &c->streaming,
@@ -85,8 +99,12 @@ enum rc http_write_exec(struct http_call *c, struct err *err)
                                  .end = http_schema_bool(c->query, "end", false),
                                  .rows = http_schema_int(c->query, "rows", 0),
                                  .columns = http_schema_int(c->query, "columns", 0)};
-    enum rc rc = http_execs_write(c->api->execs, c->params[1], c->params[0], c->who.name,
-                                  &in, &taken, err);
+    bool away = false;
+    enum rc rc = elsewhere(c, &away, err);
+    if (rc || away)
+        return rc;
+    rc = http_execs_write(c->api->execs, c->params[1], c->params[0], c->who.name, &in,
+                          &taken, err);
     if (rc)
         return rc;
     json_open(&c->json, NULL, '{');

@@ -34,7 +34,7 @@ api() # PATH [CURL ARGUMENT...]
 
 files_are_answered_by_the_one_that_has_them()
 {
-    local pg store rc=0 id eve a_url b_url a_pid b_pid
+    local pg store rc=0 id live eve a_url b_url a_pid b_pid
     pg=$(mktemp -d "${TMPDIR:-/tmp}/ty-pg.XXXXXX")
     store=$("$TY_SOURCE/tests/pg" start "$pg") || rc=$?
     [ $rc = 0 ] || skip "$store"
@@ -85,6 +85,17 @@ files_are_answered_by_the_one_that_has_them()
     api "/api/v1/jobs/$id/logs/0"
     is "eve" "$code" 404
     TRAINYARD_TOKEN=$(cat a/admin.token)
+
+    # A program beside a worker runs where the worker is.
+    live=$(TRAINYARD_SERVER=$a_url "$TRAINYARD" job submit -- 'sleep 600')
+    for _ in $(seq 100); do
+        "$TRAINYARD" job get --json "$live" | grep -q '"Running"' && break
+        sleep 0.2
+    done
+    run "$TRAINYARD" job exec "$live" -- sh -c 'echo beside; exit 3'
+    out_is <<<beside
+    status 3
+    "$TRAINYARD" job stop --force "$live" >/dev/null
 
     # The one that has them is away: that is said, with no success around it.
     kill "$a_pid"
