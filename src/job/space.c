@@ -34,12 +34,14 @@ static enum rc write_number(const char *path, int64_t value, struct err *err)
 enum rc job_space_read(const char *dir, struct job_space *out, struct err *err)
 {
     char *path = fs_join(dir, "min-free");
-    struct job_space s = {.min_free = SPACE_MIN_FREE};
-    int64_t given = 0;
-    if (read_number(path, &given))
-        s.min_free = given;
+    struct job_space s = {0};
+    bool given = read_number(path, &s.min_free);
     mem_free(path);
     enum rc rc = fs_space(dir, &s.free, &s.total, err);
+    if (!given)
+        s.min_free = s.total / SPACE_MIN_SHARE < SPACE_MIN_FREE
+                         ? s.total / SPACE_MIN_SHARE
+                         : SPACE_MIN_FREE;
     if (!rc)
         *out = s;
     return rc;

@@ -13,7 +13,9 @@
 #include "base/str.h"
 #include "job/place.h"
 
-#define SPACE_MIN_FREE ((int64_t)512 << 20) /* where nobody said another number */
+/* Where nobody said another number: so much, but of a small disk a twentieth. */
+#define SPACE_MIN_FREE ((int64_t)512 << 20)
+#define SPACE_MIN_SHARE 20
 
 struct job_space {
     int64_t total, free; /* bytes of the file system, and those we may still write */
