@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -93,6 +93,9 @@ chaos: build ## kill everything at random under 200 jobs, on both stores
 
 bench-memory: build ## measure what an embedding table takes beside its rows
 	@tools/bench build/release memory
+
+bench-init: build ## compare what `init` writes with LightGBM on real data (INIT_DATA=DIR)
+	@tools/bench build/release init
 
 bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
 	@tools/bench build/release quality

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From the options of the data commands to an open dataset: which files, which columns, how
+ * a CSV file is cut and what its columns are called. Rows come in order, each once.
+ */
 #define LOG_AREA "data"
 #include "cmd/data_input.h"
 
@@ -59,6 +62,29 @@ size_t data_input_names(const char *list, const char ***names, char **text)
     return found.n;
 }
 
+bool data_input_bare(const struct data_input *in)
+{
+    return in->no_header || in->names || (in->header && strcmp(in->header, "none") == 0);
+}
+
+/* The columns that --names gives, their types to be found; NULL when it is not there. */
+static struct reader_field *named_fields(const char *const *names, size_t n)
+{
+    struct reader_field *fields = n ? mem_calloc(n, sizeof(*fields)) : NULL;
+    for (size_t i = 0; i < n; i++)
+        fields[i] = (struct reader_field){.name = names[i], .inferred = true};
+    return fields;
+}
+
+static enum rc check_header(const struct data_input *in, struct err *err)
+{
+    if (in->header && strcmp(in->header, "line") == 0 && (in->no_header || in->names))
+        return err_coded(err, RC_INVAL, E0603,
+                         "--header line: %s says that there is none",
+                         in->names ? "--names" : "--no-header");
+    return RC_OK;
+}
+
 enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
                         int64_t batch_size, const char *const *labels, size_t n_labels,
                         struct dataset **d, struct err *err)
@@ -68,12 +94,16 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
         .every_row = true,
         .short_batches = true,
         .threads = 1,
-        .reader = {.no_header = in->no_header, .skip_bad = in->skip_bad, .read_ahead = 2},
+        .reader = {.no_header = data_input_bare(in),
+                   .skip_bad = in->skip_bad,
+                   .read_ahead = 2},
     };
     struct buf input;
-    char *text = NULL;
-    const char **names = NULL;
-    enum rc rc = data_input_delimiter(in->delimiter, &conf.reader.delim, err);
+    char *text = NULL, *given_text = NULL;
+    const char **names = NULL, **given = NULL;
+    enum rc rc = check_header(in, err);
+    if (!rc)
+        rc = data_input_delimiter(in->delimiter, &conf.reader.delim, err);
     if (rc)
         return rc;
     buf_init(&input, CMD_TEXT_MAX);
@@ -85,6 +115,9 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
         conf.reader.n_want = n_names;
     }
     conf.input = buf_str(&input);
+    conf.reader.n_fields = data_input_names(in->names, &given, &given_text);
+    struct reader_field *fields = named_fields(given, conf.reader.n_fields);
+    conf.reader.fields = fields;
     /* Labels are only looked for, not required to be complete, so none are set here. */
     rc = dataset_open(&conf, d, err);
     for (size_t i = 0; !rc && i < n_labels; i++)
@@ -95,6 +128,9 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
         dataset_close(*d);
         *d = NULL;
     }
+    mem_free(fields);
+    mem_free(given);
+    mem_free(given_text);
     mem_free(names);
     mem_free(text);
     buf_release(&input);

@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 
 struct data_input {
-    const char *columns, *delimiter;
+    const char *columns, *delimiter, *names, *header;
     bool no_header, skip_bad;
 };
 
@@ -20,6 +20,11 @@ struct data_input {
                   "CSV delimiter: a character, 'tab' or \\x01; default: guessed"), \
          .meta = "C"},                                                             \
         {OPT_BOOL(T, in.no_header, "false", "CSV files have no header line")},     \
+        {OPT_CHOICE(T, in.header, NULL, "line|none",                               \
+                    "CSV: whether the first line holds the column names")},        \
+        {OPT_TEXT(T, in.names, NULL,                                               \
+                  "column names of a CSV file without a header, in its order"),    \
+         .meta = "A,B"},                                                           \
     {                                                                              \
         OPT_BOOL(T, in.skip_bad, "false", "skip and count malformed rows")         \
     }
@@ -30,6 +35,8 @@ struct data_input {
 enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
                         int64_t batch_size, const char *const *labels, size_t n_labels,
                         struct dataset **d, struct err *err) MUST_CHECK;
+/* CSV files are read without a header: as --no-header, --header none or --names say. */
+bool data_input_bare(const struct data_input *in);
 /* The files that `paths` stand for, the caller's to fs_names_release(); those of a path
  * that cannot be expanded are left out: opening it tells why.
  */

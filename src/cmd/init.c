@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init: a config to start from. One pass over the file, as `data stats` makes it, feeds
- * the statistics of all columns; the texts of the first batches are looked into as well
- * (init_sample.c). From both init_guess.c plans what each column is, and init_write.c
- * writes the plan down. The label columns, the files of training and evaluation, and how
- * a CSV file is read are settled here, and so is that no file is overwritten unasked.
+ * the statistics of all columns and a sample of rows (init_sample.c). From both
+ * init_guess.c plans what each column is and init_label.c what the label is. A second pass
+ * writes the rows to train on and those held out (init_prepare.c), unless the files can be
+ * used as they are, and init_write.c writes the plan down. The files of training and
+ * evaluation and how a CSV file is read are settled here, and so is that no file is
+ * overwritten unasked.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +22,8 @@
 
 struct init_conf {
     struct data_input in;
-    const char *out, *label, *model;
+    const char *out, *label, *model, *positive, *holdout_by;
+    double holdout;
     bool overwrite;
 };
 
@@ -30,25 +33,56 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct init_conf, label, NULL,
               "label columns; default: found by name and values"),
      .meta = "A,B"},
+    {OPT_TEXT(
+         struct init_conf, positive, NULL,
+         "which text of a two-valued text label is 1; default: the one that says yes, "
+         "or the rarer one"),
+     .meta = "TEXT"},
+    {OPT_NUM(struct init_conf, holdout, "0.1", 0, 0.9,
+             "share of rows to hold out for evaluation when there is no file for it; 0: "
+             "none")},
+    {OPT_TEXT(struct init_conf, holdout_by, NULL,
+              "a column of times (the latest rows are held out), or 'hash'; default: the "
+              "time column if there is one"),
+     .meta = "COLUMN"},
     {OPT_CHOICE(struct init_conf, model, NULL,
                 "deepfm|mmoe|multi_tower|multi_tower_din|wide_and_deep",
                 "model to train; default: chosen by the columns")},
-    {OPT_BOOL(struct init_conf, overwrite, "false", "replace an output that exists"),
+    {OPT_BOOL(struct init_conf, overwrite, "false", "replace outputs that exist"),
      .alias = "force"},
     DATA_INPUT_OPTS(struct init_conf),
     {0},
 };
 
-static enum rc read_all(struct dataset *d, struct stats *s, struct init_texts *texts,
-                        struct err *err)
+/* One call's work, released at its end. */
+struct making {
+    const struct init_conf *c;
+    struct data_input in; /* c->in, with what was found out about the header */
+    struct arena mem;
+    struct init_files files;
+    const char *name, *data_dir; /* "adult", "adult-data" */
+    const char **labels;
+    size_t n_labels;
+    char *label_text;
+    struct dataset *d;
+    struct stats *stats;
+    struct init_texts *texts;
+    struct init_sample sample;
+    struct init_plan plan;
+    struct init_split split;
+    bool prepared;
+};
+
+static enum rc read_all(struct making *m, struct err *err)
 {
     const struct batch *b = NULL;
-    enum rc rc = dataset_next(d, &b, err);
+    enum rc rc = dataset_next(m->d, &b, err);
     for (int k = 0; !rc && b; k++) {
-        stats_add(s, b);
+        stats_add(m->stats, b);
+        init_sample_add(&m->sample, b);
         for (size_t i = 0; k < LOOKS && i < b->n_cols; i++)
-            init_look(&texts[i], &b->cols[i]);
-        rc = dataset_next(d, &b, err);
+            init_look(&m->texts[i], &b->cols[i]);
+        rc = dataset_next(m->d, &b, err);
     }
     return rc;
 }
@@ -71,116 +105,331 @@ static void find_files(const char *path, struct arena *a, struct init_files *f)
     mem_free(beside);
 }
 
-/* How the text file was read, so that training reads it likewise. */
-static enum rc text_format(const struct init_conf *c, const struct dataset *d,
-                           struct init_files *f, struct err *err)
+/* What the data is called: the file without its suffixes, or the directory of a pattern
+ * or of files that are all called train.
+ */
+static const char *name_of(const char *path, struct arena *a)
 {
-    const char *format, *path = dataset_first_file(d, &format);
-    const struct reader_ops *ops = reader_find(format);
-    if (ops->no_training)
-        return err_coded(err, RC_UNSUPPORTED, E1203,
-                         "training cannot read %s: convert it to Parquet with "
-                         "`trainyard data convert`",
-                         ops->title);
-    f->csv = ops->delimited;
-    f->header = !c->in.no_header;
-    if (f->csv && !f->header)
-        return err_coded(err, RC_UNSUPPORTED, E1203,
-                         "a CSV file without a header has no column names: convert it "
-                         "to Parquet with `trainyard data convert --no-header`");
+    char *base = fs_basename(path), *up = fs_dirname(path);
+    size_t n = strcspn(base, ".");
+    bool pattern = strpbrk(base, "*?[,") || n == 0;
+    bool generic = (n == 5 && strncmp(base, "train", 5) == 0) || pattern;
+    const char *out = arena_strndup(a, base, n);
+    if (generic && strcmp(up, ".") != 0 && strcmp(up, "/") != 0 && !strpbrk(up, "*?[,:"))
+        out = name_of(up, a);
+    else if (pattern)
+        out = "data";
+    mem_free(base);
+    mem_free(up);
+    return out;
+}
+
+/* ---- headers ---- */
+
+static bool is_numbered(const struct data_schema *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t v;
+        if (!str_to_i64(str_c(s->at[i].name), &v) || v != (int64_t)i)
+            return false;
+    }
+    return true;
+}
+
+/* A header has no numbers among its names, unless they only count the columns. */
+static bool header_is_data(const struct data_schema *s)
+{
+    double v;
+    for (size_t i = 0; i < s->n; i++)
+        if (str_to_f64(str_trim(str_c(s->at[i].name)), &v))
+            return !is_numbered(s);
+    return false;
+}
+
+/* Read without a header, a column is a number down to the first line. */
+static bool any_number(const struct data_schema *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].type.id != TYPE_STR)
+            return true;
+    return false;
+}
+
+static enum rc open_with(struct making *m, bool labels, struct err *err)
+{
+    dataset_close(m->d);
+    m->d = NULL;
+    return data_input_open(&m->in, &m->files.train, 1, ROWS, labels ? m->labels : NULL,
+                           labels ? m->n_labels : 0, &m->d, err);
+}
+
+/* With nothing said about a header, the first line is one unless it looks like data: it
+ * holds numbers, or the same text twice in a file with columns of numbers.
+ */
+static enum rc open_input(struct making *m, struct err *err)
+{
+    const char *format = "csv";
+    if (m->in.header || data_input_bare(&m->in))
+        return open_with(m, true, err);
+    enum rc rc = open_with(m, false, err);
+    bool twice = rc && err->code == E1109;
+    if (rc && !twice)
+        return rc;
+    if (!rc)
+        dataset_first_file(m->d, &format);
+    if (twice ||
+        (reader_find(format)->delimited && header_is_data(dataset_schema(m->d)))) {
+        struct err kept = *err;
+        m->in.no_header = true;
+        rc = open_with(m, false, err);
+        if (!rc && twice && !any_number(dataset_schema(m->d))) {
+            *err = kept;
+            return RC_FORMAT;
+        }
+        if (!rc)
+            fprintf(stderr, "note: the first line is taken for data, not for a header; "
+                            "columns are called c0, c1, ... (--names, --header line)\n");
+    }
+    return rc ? rc : open_with(m, true, err);
+}
+
+/* How the text file was read, so that training reads it likewise. */
+static enum rc text_format(struct making *m, struct err *err)
+{
+    const char *format, *path = dataset_first_file(m->d, &format);
+    struct init_files *f = &m->files;
+    f->csv = reader_find(format)->delimited;
+    f->header = true;
     if (!f->csv)
         return RC_OK;
-    if (c->in.delimiter)
-        return data_input_delimiter(c->in.delimiter, &f->delimiter, err);
+    if (m->in.delimiter)
+        return data_input_delimiter(m->in.delimiter, &f->delimiter, err);
     return reader_csv_delimiter(path, &f->delimiter, err);
 }
 
-static enum rc init_save(const struct init_conf *c, const struct init_plan *p,
-                         struct buf *text, struct err *err)
+/* ---- rows that are held out ---- */
+
+/* Training reads neither text formats without names nor JSON lines. */
+static bool unfit(const struct making *m)
 {
+    const char *format;
+    dataset_first_file(m->d, &format);
+    const struct reader_ops *ops = reader_find(format);
+    return ops->no_training || (ops->delimited && data_input_bare(&m->in)) ||
+           init_must_prepare(&m->plan, &(struct init_seen){.sample = &m->sample},
+                             dataset_schema(m->d));
+}
+
+/* One file from `from`, with the same settings as the first pass. */
+static enum rc copy_rows(struct making *m, const char *from, struct init_split *split,
+                         const char *train, const char *eval, struct err *err)
+{
+    struct dataset *d = NULL;
+    enum rc rc = data_input_open(&m->in, &from, 1, ROWS, NULL, 0, &d, err);
+    if (!rc)
+        rc = init_prepare(d, &m->plan, split, train, eval, err);
+    dataset_close(d);
+    return rc;
+}
+
+static void say_held_out(struct making *m)
+{
+    const struct init_split *s = &m->split;
+    const char *how = "chosen by a hash of their features";
+    if (s->by_time >= 0)
+        how = arena_printf(&m->mem, "the latest by '%s'", m->plan.at[s->by_time].name);
+    if (s->share > 0)
+        m->files.held_out = arena_printf(
+            &m->mem, "held out: %jd of %jd rows, %s; training never sees them",
+            (intmax_t)s->eval_rows, (intmax_t)(s->train_rows + s->eval_rows), how);
+    else
+        m->files.held_out = m->c->holdout > 0
+                                ? "too few rows to hold any out: nothing is evaluated"
+                                : "no rows are held out: nothing is evaluated";
+}
+
+/* Files that training can read: what is held out, and both when they must be changed. */
+static enum rc prepare(struct making *m, struct err *err)
+{
+    struct init_files *f = &m->files;
+    struct init_seen seen = {.stats = m->stats, .sample = &m->sample};
+    const char *train = arena_printf(&m->mem, "%s/train.parquet", m->data_dir);
+    const char *eval = arena_printf(&m->mem, "%s/eval.parquet", m->data_dir);
+    const char *eval_from = f->eval;
+    bool change = unfit(m);
+    enum rc rc = RC_OK;
+    if (!f->eval)
+        rc = init_split_choose(&m->plan, &seen, m->c->holdout_by, m->c->holdout,
+                               &m->split, err);
+    if (rc || (!change && (f->eval || m->split.share <= 0))) {
+        if (!rc && !f->eval)
+            say_held_out(m);
+        return rc ? rc : text_format(m, err);
+    }
+    rc = fs_mkdirs(m->data_dir, 0755, err);
+    if (!rc)
+        rc = copy_rows(m, f->train, f->eval ? NULL : &m->split, train, eval, err);
+    if (!rc && eval_from)
+        rc = copy_rows(m, eval_from, NULL, eval, NULL, err);
+    if (rc)
+        return rc;
+    m->prepared = true;
+    f->train = train;
+    f->eval = eval_from || m->split.share > 0 ? eval : NULL;
+    if (!eval_from)
+        say_held_out(m);
+    return RC_OK;
+}
+
+/* ---- what was found ---- */
+
+static void show_label(const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_LABEL && p->at[i].one)
+            fprintf(stderr,
+                    "label '%s': '%s' is 1, '%s' is 0; --positive says otherwise\n",
+                    p->at[i].name, p->at[i].one, p->at[i].zero);
+}
+
+static void show_left_out(const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_SKIP)
+            fprintf(stderr, "left out '%s': %s\n", p->at[i].name, p->at[i].why);
+}
+
+static void show_next(const struct making *m)
+{
+    const char *out = m->c->out, *dir = m->files.model_dir;
+    if (strcmp(out, "-") == 0)
+        return;
+    fprintf(stderr,
+            "next:\n"
+            "  trainyard check %s\n"
+            "  trainyard train %s%s\n"
+            "  trainyard export %s/pipeline.config --export-dir %s-export\n"
+            "  trainyard serve --model %s-export\n",
+            out, out, m->files.eval ? " --patience 3" : "", dir, m->name, m->name);
+}
+
+static void show_result(const struct making *m)
+{
+    const struct init_plan *p = &m->plan;
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         n += p->at[i].use != INIT_SKIP && p->at[i].use != INIT_LABEL;
-    enum rc rc = buf_check(text, err);
-    if (!rc)
-        rc = strcmp(c->out, "-") == 0
-                 ? cmd_print(text, err)
-                 : fs_write(c->out, buf_str(text), text->n, 0644, err);
-    if (rc)
-        return rc;
-    fprintf(stderr, "%s: %s on %zu features, label '%s'", c->out, p->model, n,
+    show_label(p);
+    show_left_out(p);
+    if (m->prepared)
+        fprintf(stderr, "%s: rows as training reads them, in Parquet\n", m->data_dir);
+    if (m->files.held_out)
+        fprintf(stderr, "%s\n", m->files.held_out);
+    fprintf(stderr, "%s: %s on %zu columns, label '%s'", m->c->out, p->model, n,
             p->labels.at[0]);
     if (p->binary)
         fprintf(stderr, " (%.2f %% positive)", 100 * p->positive);
     fputs("\n", stderr);
-    if (strcmp(c->out, "-") != 0)
-        fprintf(stderr, "next: trainyard check %s; trainyard train %s\n", c->out, c->out);
-    return RC_OK;
+    show_next(m);
 }
 
-static enum rc init_make(const struct init_conf *c, const char *path, struct dataset *d,
-                         const char *const *labels, size_t n_labels,
-                         struct init_files *files, struct err *err)
+static enum rc save_config(struct making *m, struct err *err)
 {
-    struct init_plan p = {0};
     struct buf text;
-    size_t n = dataset_schema(d)->n;
-    struct init_texts *texts = mem_calloc(n + 1, sizeof(*texts));
-    struct stats *s = stats_create(dataset_schema(d), labels, n_labels);
     buf_init(&text, CMD_TEXT_MAX);
-    enum rc rc = text_format(c, d, files, err);
+    init_write(&m->plan, &m->files, &text);
+    enum rc rc = buf_check(&text, err);
     if (!rc)
-        rc = read_all(d, s, texts, err);
-    if (!rc && !stats_rows(s))
+        rc = strcmp(m->c->out, "-") == 0
+                 ? cmd_print(&text, err)
+                 : fs_write(m->c->out, buf_str(&text), text.n, 0644, err);
+    buf_release(&text);
+    if (!rc) {
+        show_result(m);
+        data_input_report(m->d);
+    }
+    return rc;
+}
+
+static enum rc init_make(struct making *m, const char *path, struct err *err)
+{
+    struct init_wish wish = {.labels = m->labels,
+                             .n_labels = m->n_labels,
+                             .model = m->c->model,
+                             .positive = m->c->positive};
+    size_t n = dataset_schema(m->d)->n;
+    m->texts = mem_calloc(n + 1, sizeof(*m->texts));
+    m->stats = stats_create(dataset_schema(m->d), m->labels, m->n_labels);
+    init_sample_init(&m->sample, n);
+    enum rc rc = read_all(m, err);
+    if (!rc && !stats_rows(m->stats))
         rc = err_coded(err, RC_INVAL, E1221, "'%s' has no rows", path);
     if (!rc)
-        rc = init_guess(&p, s, texts, n, labels, n_labels, c->model, err);
-    if (!rc) {
-        init_write(&p, files, &text);
-        rc = init_save(c, &p, &text, err);
-        data_input_report(d);
-    }
-    buf_release(&text);
-    stats_destroy(s);
-    mem_free(texts);
-    VEC_RELEASE(&p.labels);
-    arena_release(&p.mem);
+        rc = init_guess(&m->plan,
+                        &(struct init_seen){
+                            .stats = m->stats, .texts = m->texts, .sample = &m->sample},
+                        &wish, err);
+    if (!rc)
+        rc = prepare(m, err);
+    return rc ? rc : save_config(m, err);
+}
+
+static enum rc check_outputs(struct making *m, struct err *err)
+{
+    static const char *const names[] = {"train.parquet", "eval.parquet", NULL};
+    const struct init_conf *c = m->c;
+    const char *const from[] = {m->files.train, m->files.eval};
+    struct fs_names inputs = {0};
+    if (!c->overwrite && strcmp(c->out, "-") != 0 && fs_exists(c->out))
+        return err_coded(err, RC_INVAL, E1223,
+                         "'%s' is there already; say --overwrite to replace it, or --out",
+                         c->out);
+    data_input_files(from, ARRAY_LEN(from), &inputs);
+    enum rc rc = io_guard_file(c->out, &inputs, true, err);
+    if (!rc)
+        rc = io_guard_files(m->data_dir, names, &inputs, c->overwrite, err);
+    fs_names_release(&inputs);
     return rc;
+}
+
+static void making_release(struct making *m)
+{
+    dataset_close(m->d);
+    stats_destroy(m->stats);
+    init_sample_release(&m->sample);
+    mem_free(m->texts);
+    VEC_RELEASE(&m->plan.labels);
+    arena_release(&m->plan.mem);
+    arena_release(&m->mem);
+    mem_free(m->labels);
+    mem_free(m->label_text);
 }
 
 static enum rc init_command(const void *conf, const struct opt_args *args,
                             struct err *err)
 {
-    const struct init_conf *c = conf;
-    struct dataset *d = NULL;
-    struct init_files files = {0};
-    struct arena mem = {0};
-    const char **labels = NULL;
-    char *text = NULL;
-    if (!c->overwrite && strcmp(c->out, "-") != 0 && fs_exists(c->out))
-        return err_coded(err, RC_INVAL, E1223,
-                         "'%s' is there already; say --overwrite to replace it, or --out",
-                         c->out);
-    size_t n = data_input_names(c->label, &labels, &text);
-    find_files(args->at[0], &mem, &files);
-    struct fs_names inputs = {0};
-    data_input_files(&files.train, 1, &inputs);
-    enum rc rc = io_guard_file(c->out, &inputs, true, err);
-    fs_names_release(&inputs);
+    struct making m = {.c = conf};
+    m.in = m.c->in;
+    m.n_labels = data_input_names(m.c->label, &m.labels, &m.label_text);
+    find_files(args->at[0], &m.mem, &m.files);
+    m.name = name_of(args->at[0], &m.mem);
+    m.data_dir = arena_printf(&m.mem, "%s-data", m.name);
+    m.files.model_dir = arena_printf(&m.mem, "%s-model", m.name);
+    enum rc rc = check_outputs(&m, err);
     if (!rc)
-        rc = data_input_open(&c->in, &files.train, 1, ROWS, labels, n, &d, err);
+        rc = open_input(&m, err);
     if (!rc)
-        rc = init_make(c, args->at[0], d, labels, n, &files, err);
-    dataset_close(d);
-    arena_release(&mem);
-    mem_free(labels);
-    mem_free(text);
+        rc = init_make(&m, args->at[0], err);
+    making_release(&m);
     return rc;
 }
 
 static const struct cmd_example examples[] = {
     {"generate data and write a config for it",
      "trainyard data gen criteo --rows 100000 --out criteo && trainyard init criteo"},
+    {"a raw file without a header, the label as text",
+     "trainyard init adult.data --names age,workclass,fnlwgt,education,income --label "
+     "income"},
     {"two labels, one multi-task model",
      "trainyard init --label clk,buy --model mmoe taobao"},
     {0},
@@ -191,16 +440,19 @@ const struct cmd cmd_init = {
     .args = "FILE",
     .summary = "write a config from a data file",
     .description =
-        "Reads FILE once (a file, directory or pattern; Parquet or CSV), decides what "
-        "each column is, and writes a commented pipeline.config that passes `check` "
+        "Reads FILE (a file, directory or pattern; Parquet, CSV or JSON lines), decides "
+        "what each column is, and writes a commented pipeline.config that passes `check` "
         "and can be trained as it is. It is a starting point to edit: a comment above "
         "each feature gives the reason for it.\n"
         "\n"
-        "The label is a column with a usual name (label, clk, click, ...) or the only "
-        "column of zeros and ones. Integers become ids or numbers depending on name "
-        "and range. Strings are hashed, or split if they contain separators. Sequence "
-        "columns named GROUP__NAME become a grouped sequence next to the id NAME. "
-        "Empty and constant columns, timestamps and free text are skipped and listed.",
+        "A tenth of the rows is held out for evaluation: the latest ones if a column tells "
+        "the time, else by a hash of the features. Both parts are written to NAME-data, "
+        "where text labels are 0 and 1 and dates are seconds since 1970; FILE stays as it "
+        "is. Where DIR/train and DIR/eval exist they are used instead.\n"
+        "\n"
+        "The label is a column with a usual name (label, clk, click, ...) or the only one "
+        "with two values. Columns that give it away, ids that differ in every row, weights "
+        "of rows, empty and constant columns and free text are left out and listed.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct init_conf),

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of thumb, each with the reason that ends up in the config. Where a column can be
- * several things, the one is taken with which a model trains, and the comment says so.
+/* Rules of thumb, each with the reason that ends up in the config. A column is told by its
+ * type, its name and its values, in this order: dates, weights of rows, ids, numbers,
+ * texts. An integer that may be an id or a quantity becomes both: buckets and the number
+ * for its order, a table of its own for the values as they are. Columns that are left out
+ * keep the reason, too.
  */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,21 +16,32 @@
 
 #define BUCKETS_MAX 10000000 /* rows of a table that nobody asked for */
 #define STEPS_MAX 200
+#define BINS 32         /* of a number, by its quantiles */
+#define EXACT_MAX 1000  /* different values of a number that are learned one by one */
+#define ROWS_ENOUGH 100 /* to say that every row differs */
 
-static const char *const id_words[] = {"id",    "code", "key",   "no",    "cat",   "cate",
-                                       "brand", "type", "class", "level", "group", "tag"};
+static const char *const id_words[] = {
+    "id",    "code",   "key",   "no",      "cat",     "cate",     "brand", "type",
+    "class", "level",  "group", "tag",     "user",    "item",     "zip",   "zipcode",
+    "city",  "movie",  "shop",  "seller",  "product", "campaign", "ad",    "device",
+    "site",  "author", "store", "country", "region",  "state"};
 static const char *const number_words[] = {
     "price", "cnt", "count", "num",   "amount", "score", "days",   "ratio",  "rate",
     "sum",   "avg", "mean",  "int",   "income", "dist",  "weight", "height", "duration",
     "size",  "ctr", "cvr",   "hours", "value",  "float", "dense"};
-static const char *const time_words[] = {"time", "timestamp", "date", "datetime", "ts"};
+static const char *const time_words[] = {"time", "timestamp", "date", "datetime",
+                                         "ts",   "hour",      "day",  "dt"};
+static const char *const weight_names[] = {"fnlwgt",          "wgt",
+                                           "sample_weight",   "sample weight",
+                                           "instance_weight", "instance weight",
+                                           "row_weight",      "sampling_weight",
+                                           "case_weight",     "class_weight"};
 static const char *const sequence_words[] = {"seq",  "sequence", "hist",    "history",
                                              "last", "recent",   "behavior"};
 static const char *const text_words[] = {"title", "text",    "query",   "description",
                                          "desc",  "content", "comment", "review"};
 
-/* Whether one of the words that the name is made of is in the list. */
-static bool named(const char *name, const char *const *words, size_t n)
+bool init_named(const char *name, const char *const *words, size_t n)
 {
     const char *at = name;
     while (*at) {
@@ -41,7 +55,7 @@ static bool named(const char *name, const char *const *words, size_t n)
     }
     return false;
 }
-#define NAMED(name, words) named((name), (words), ARRAY_LEN(words))
+#define NAMED(name, words) init_named((name), (words), ARRAY_LEN(words))
 
 /* A little more than `v`, with two digits: room for ids that are not in this file. */
 static uint64_t roomy(double v)
@@ -54,7 +68,7 @@ static uint64_t roomy(double v)
     return up > BUCKETS_MAX ? BUCKETS_MAX : (uint64_t)up;
 }
 
-static void init_guess_skip(struct init_column *c, const char *why)
+void init_skip(struct init_column *c, const char *why)
 {
     c->use = INIT_SKIP;
     c->why = why;
@@ -71,36 +85,135 @@ static void hashed(struct init_plan *p, struct init_column *c, double distinct)
                               distinct);
 }
 
-static bool is_integer(const struct type *t)
+bool init_is_integer(const struct type *t)
 {
     return (t->id == TYPE_I32 || t->id == TYPE_I64 || t->id == TYPE_U32) &&
            t->logical == LOGICAL_NONE;
 }
 
-static bool is_float(const struct type *t)
+bool init_is_float(const struct type *t)
 {
     return (t->id == TYPE_F32 || t->id == TYPE_F64) &&
            (t->logical == LOGICAL_NONE || t->logical == LOGICAL_DECIMAL ||
             t->logical == LOGICAL_FLOAT16);
 }
 
-static void as_number(struct init_plan *p, struct init_column *c,
-                      const struct stats_view *v)
+/* A feature beside those that columns are called after. */
+static const char *name_beside(struct init_plan *p, const char *name, const char *what)
 {
+    const char *full = arena_printf(&p->mem, "%s_%s", name, what);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].name && strcmp(p->at[i].name, full) == 0)
+            return name_beside(p, full, "of");
+    return full;
+}
+
+static size_t add_quantiles(const double *v, size_t n, double *out)
+{
+    size_t k = 0;
+    for (size_t i = 1; n && i < BINS; i++)
+        out[k++] = v[n * i / BINS];
+    return k;
+}
+
+/* The values apart from the most frequent one: counts are mostly 0, and what matters is
+ * how they differ where they are not.
+ */
+static size_t without_mode(const double *v, size_t n, double *out)
+{
+    size_t best = 0, best_n = 0, k = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && v[end] == v[i];)
+            end++;
+        if (end - i > best_n) {
+            best = i;
+            best_n = end - i;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (v[i] != v[best])
+            out[k++] = v[i];
+    return k;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ascending, each once, and above the smallest value: limits below it cut nothing off. */
+static size_t tidy_limits(double *at, size_t n, double least)
+{
+    size_t k = 0;
+    qsort(at, n, sizeof(*at), by_value);
+    for (size_t i = 0; i < n; i++)
+        if (at[i] > least && (k == 0 || (float)at[i] > (float)at[k - 1]))
+            at[k++] = at[i];
+    return k;
+}
+
+static size_t midpoints(const double *v, size_t n, double *out)
+{
+    size_t k = 0;
+    for (size_t i = 1; i < n && k <= BINS; i++)
+        if (v[i] != v[i - 1])
+            out[k++] = (v[i] + v[i - 1]) / 2;
+    return k;
+}
+
+/* One bucket per value when there are few, else by quantiles; an empty value gets one of
+ * its own below them all.
+ */
+static void number_buckets(struct init_plan *p, struct init_column *c,
+                           const struct stats_view *v, const struct init_sample *s,
+                           size_t column)
+{
+    double *sorted = mem_calloc(2 * INIT_SAMPLE_ROWS, sizeof(*sorted));
+    size_t n = init_sample_sorted(s, column, sorted);
+    double *at = arena_alloc(&p->mem, (2 * BINS + 2) * sizeof(*at));
+    size_t k = midpoints(sorted, n, at);
+    if (k >= BINS) {
+        double *rest = sorted + INIT_SAMPLE_ROWS;
+        k = add_quantiles(sorted, n, at);
+        k += add_quantiles(rest, without_mode(sorted, n, rest), at + k);
+    }
+    if (v->n_null > 0 && n > 0) {
+        double room = fabs(v->min) / 100 > 1 ? fabs(v->min) / 100 : 1;
+        c->missing = arena_printf(&p->mem, "%.6g", v->min - room);
+        at[k++] = v->min - room / 2;
+        c->n_limits = tidy_limits(at, k, -(double)INFINITY);
+    } else {
+        c->n_limits = tidy_limits(at, k, v->min);
+    }
+    c->limits = at;
+    c->bin_name = name_beside(p, c->name, "bin");
+    mem_free(sorted);
+}
+
+static void as_number(struct init_plan *p, struct init_column *c,
+                      const struct stats_view *v, const struct init_sample *s,
+                      size_t column)
+{
+    const char *how = "standardized to mean 0 and deviation 1";
     c->use = INIT_NUMBER;
     if (v->min >= 0 && v->max > 10 * v->mean) {
         c->normalizer = "method=expression,expr=log(x+1)";
-        c->why = arena_printf(&p->mem, "from %g to %g, mostly small: log-transformed",
-                              v->min, v->max);
+        how = "mostly small: log-transformed";
     } else if (v->stddev > 0) {
         c->normalizer =
             arena_printf(&p->mem, "method=zscore,mean=%.6g,standard_deviation=%.6g",
                          v->mean, v->stddev);
-        c->why = arena_printf(&p->mem,
-                              "from %g to %g; standardized to mean 0 and "
-                              "deviation 1",
-                              v->min, v->max);
     }
+    number_buckets(p, c, v, s, column);
+    bool whole = init_is_integer(v->type) && init_sample_whole(s, column);
+    if (whole && v->distinct > BINS && v->distinct <= EXACT_MAX) {
+        c->exact = roomy(4 * (double)v->distinct);
+        c->exact_name = name_beside(p, c->name, "id");
+    }
+    c->why = arena_printf(&p->mem, "from %g to %g, %s; also in %zu buckets%s", v->min,
+                          v->max, how, c->n_limits + 1,
+                          c->exact ? " and, since it may be an id, by value" : "");
 }
 
 /* Ids: as they are when they fill their range, else hashed. */
@@ -119,26 +232,116 @@ static void as_ids(struct init_plan *p, struct init_column *c, const struct stat
     hashed(p, c, (double)v->distinct);
 }
 
+/* Of nearly all rows a value of its own. */
+static bool differs_everywhere(const struct stats_view *v)
+{
+    return v->n >= ROWS_ENOUGH && v->distinct * 10 > v->n * 9;
+}
+
+/* Numbers from 0 or 1 on without gaps, too many for a class: somebody counted things. */
+static bool is_enumerated(const struct stats_view *v)
+{
+    return v->min >= 0 && v->min <= 1 && v->distinct > EXACT_MAX &&
+           v->max <= 2 * (double)v->distinct;
+}
+
 static void guess_integer(struct init_plan *p, struct init_column *c,
-                          const struct stats_view *v)
+                          const struct stats_view *v, const struct init_sample *s,
+                          size_t column)
 {
     bool id = NAMED(c->name, id_words);
-    if (NAMED(c->name, time_words) && v->min > 1e8) {
-        init_guess_skip(c, "a timestamp: it only grows, so a model would memorize it");
+    bool quantity = NAMED(c->name, number_words);
+    if (differs_everywhere(v) && (id || (is_enumerated(v) && !quantity))) {
+        init_skip(c, "a different id in nearly every row: a model would learn rows by "
+                     "heart");
         return;
     }
-    if (!id && (v->min < 0 || (NAMED(c->name, number_words) && v->distinct > 20))) {
-        as_number(p, c, v);
+    if (!id && (v->min < 0 || v->distinct > 20) && !(is_enumerated(v) && !quantity)) {
+        as_number(p, c, v, s, column);
         return;
     }
     c->use = INIT_ID;
-    if (!id && v->distinct > 100)
-        c->why =
-            arena_printf(&p->mem,
-                         "an integer from %.0f to %.0f, treated as an id; if it is a "
-                         "quantity, make it a raw_feature",
-                         v->min, v->max);
     as_ids(p, c, v);
+}
+
+/* ---- dates ---- */
+
+/* All values of the sample are such dates, and none is missing. */
+static bool all_dates(const struct init_sample *s, size_t column, enum init_clock clock)
+{
+    double seconds;
+    for (int64_t i = 0; i < s->n; i++) {
+        double v = s->number[column * INIT_SAMPLE_ROWS + (size_t)i];
+        if (clock == INIT_CLOCK_TEXT ? isnan(v) : !init_clock_number(v, clock, &seconds))
+            return false;
+    }
+    return s->n > 0;
+}
+
+static enum init_clock clock_of_type(const struct type *t)
+{
+    return t->logical == LOGICAL_DATE           ? INIT_CLOCK_DAYS
+           : t->logical == LOGICAL_TIMESTAMP_MS ? INIT_CLOCK_MILLIS
+           : t->logical == LOGICAL_TIMESTAMP_US ? INIT_CLOCK_MICROS
+           : t->logical == LOGICAL_TIMESTAMP_NS ? INIT_CLOCK_NANOS
+                                                : INIT_CLOCK_NONE;
+}
+
+/* Numbers are dates only under a name that says so. */
+static enum init_clock clock_of(const struct init_column *c, const struct stats_view *v,
+                                const struct init_sample *s, size_t column)
+{
+    static const enum init_clock numbers[] = {
+        INIT_CLOCK_DAY,    INIT_CLOCK_HOUR,   INIT_CLOCK_SHORT_HOUR, INIT_CLOCK_SECONDS,
+        INIT_CLOCK_MILLIS, INIT_CLOCK_MICROS, INIT_CLOCK_NANOS};
+    enum init_clock known = clock_of_type(v->type);
+    if (known != INIT_CLOCK_NONE)
+        return v->n_null ? INIT_CLOCK_NONE : known;
+    if (v->type->id == TYPE_STR)
+        return all_dates(s, column, INIT_CLOCK_TEXT) ? INIT_CLOCK_TEXT : INIT_CLOCK_NONE;
+    if (!init_is_integer(v->type) || v->n_null || !NAMED(c->name, time_words))
+        return INIT_CLOCK_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        if (all_dates(s, column, numbers[i]))
+            return numbers[i];
+    return INIT_CLOCK_NONE;
+}
+
+static bool is_word(const char *s)
+{
+    bool ok = isalpha((unsigned char)*s) || *s == '_';
+    for (; *s; s++)
+        ok = ok && (isalnum((unsigned char)*s) || *s == '_');
+    return ok;
+}
+
+/* Hours and weekdays come again, moments do not. */
+static void as_time(struct init_plan *p, struct init_column *c,
+                    const struct init_sample *s, size_t column)
+{
+    double first = (double)INFINITY, last = -first, seconds = 0;
+    bool hours = false;
+    for (int64_t i = 0; i < s->n; i++) {
+        double v = s->number[column * INIT_SAMPLE_ROWS + (size_t)i];
+        if (c->clock == INIT_CLOCK_TEXT)
+            seconds = v;
+        else if (!init_clock_number(v, c->clock, &seconds))
+            continue;
+        hours = hours || fmod(seconds, 86400) >= 3600;
+        first = fmin(first, seconds);
+        last = fmax(last, seconds);
+    }
+    c->use = INIT_TIME;
+    if (hours && last - first >= 3600)
+        c->hour_name = name_beside(p, c->name, "hour");
+    if (last - first >= 86400)
+        c->weekday_name = name_beside(p, c->name, "weekday");
+    c->why = arena_printf(&p->mem, "%s: hours and weekdays come again, moments do not",
+                          init_clock_title(c->clock));
+    if (!is_word(c->name))
+        init_skip(c, "a time whose name a formula cannot hold: rename the column");
+    else if (!c->hour_name && !c->weekday_name)
+        init_skip(c, "times within one hour");
 }
 
 /* The separator that a third of the texts hold; the one with the most parts. */
@@ -160,20 +363,27 @@ static void guess_list(struct init_plan *p, struct init_column *c, double mean,
     c->why = arena_printf(&p->mem, "%.1f values on average, up to %.0f", mean, most);
 }
 
+/* Few texts that come again and again are names of classes, with blanks in them. */
+static bool are_classes(const struct stats_view *v)
+{
+    return v->distinct <= EXACT_MAX ? v->distinct * 2 <= v->n : v->distinct * 20 <= v->n;
+}
+
 static void guess_text(struct init_plan *p, struct init_column *c,
                        const struct stats_view *v, const struct init_texts *t)
 {
     int k = separator_of(t);
+    if (k >= 0 && init_separators[k] == ' ' && are_classes(v))
+        k = -1;
     if (k >= 0 && init_separators[k] == ' ' &&
         (t->words * 2 > t->rows || NAMED(c->name, text_words))) {
-        init_guess_skip(
-            c, "free text: a tokenize_feature with a tokenizer file could read it");
+        init_skip(c, "free text: a tokenize_feature with a tokenizer file could read it");
         return;
     }
     if (k < 0) {
-        if (v->distinct * 10 > v->n * 9 && v->n > 1000) {
-            init_guess_skip(c, "a different text in nearly every row: nothing to learn "
-                               "from");
+        if (differs_everywhere(v)) {
+            init_skip(c, "a different text in nearly every row: nothing to learn "
+                         "from");
             return;
         }
         c->use = INIT_ID;
@@ -191,146 +401,72 @@ static void guess_text(struct init_plan *p, struct init_column *c,
 static void guess_elements(struct init_plan *p, struct init_column *c,
                            const struct stats_view *list, const struct stats_view *v)
 {
-    if (is_float(v->type) && list->min == list->max && list->n_null == 0 &&
+    if (init_is_float(v->type) && list->min == list->max && list->n_null == 0 &&
         list->min >= 1) {
         c->use = INIT_VECTOR;
         c->length = (uint32_t)list->min;
         c->why = arena_printf(&p->mem, "always %u numbers", c->length);
-    } else if (is_integer(v->type) || v->type->id == TYPE_STR) {
+    } else if (init_is_integer(v->type) || v->type->id == TYPE_STR) {
         guess_list(p, c, list->mean, list->max);
         if (v->type->id == TYPE_STR)
             hashed(p, c, (double)v->distinct);
         else
             as_ids(p, c, v);
     } else {
-        init_guess_skip(c, is_float(v->type)
-                               ? "numbers, not the same count in every row"
-                               : "a list of values that features cannot read");
+        init_skip(c, init_is_float(v->type)
+                         ? "numbers, not the same count in every row"
+                         : "a list of values that features cannot read");
     }
 }
 
-static void guess_column(struct init_plan *p, struct init_column *c,
-                         const struct stats *s, size_t i, const struct init_texts *t)
+static bool is_weight(const char *name)
 {
-    struct stats_view v, element;
-    stats_view(s, i, &v);
-    c->name = c->column = arena_strdup(&p->mem, v.name);
-    if (v.n_null == v.n)
-        init_guess_skip(c, "empty in every row");
-    else if (v.distinct == 1 && v.n_null == 0)
-        init_guess_skip(c, "the same in every row");
-    else if (stats_view_element(s, i, &element))
-        guess_elements(p, c, &v, &element);
-    else if (is_integer(v.type))
-        guess_integer(p, c, &v);
-    else if (is_float(v.type))
-        as_number(p, c, &v);
-    else if (v.type->id == TYPE_STR)
-        guess_text(p, c, &v, t);
+    for (size_t i = 0; i < ARRAY_LEN(weight_names); i++)
+        if (strcasecmp(name, weight_names[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *unreadable(const struct type *t)
+{
+    return t->id == TYPE_MAP ? "a map: a lookup_feature with a key could read it"
+                             : "of a type that features cannot read";
+}
+
+static void guess_flat(struct init_plan *p, size_t i, const struct init_seen *seen,
+                       const struct stats_view *v)
+{
+    struct init_column *c = &p->at[i];
+    if (c->clock != INIT_CLOCK_NONE)
+        as_time(p, c, seen->sample, i);
+    else if (is_weight(c->name))
+        init_skip(c,
+                  "says how much a row counts, not what it is; to use it so, name it in "
+                  "sample_weight_fields");
+    else if (init_is_integer(v->type) || v->type->id == TYPE_BOOL)
+        guess_integer(p, c, v, seen->sample, i);
+    else if (init_is_float(v->type))
+        as_number(p, c, v, seen->sample, i);
+    else if (v->type->id == TYPE_STR)
+        guess_text(p, c, v, &seen->texts[i]);
     else
-        init_guess_skip(c, v.type->id == TYPE_BOOL
-                               ? "a boolean: make it an integer to use it"
-                           : v.type->id == TYPE_MAP
-                               ? "a map: a lookup_feature with a key could read it"
-                               : "of a type that features cannot read");
+        init_skip(c, unreadable(v->type));
 }
 
-/* ---- labels ---- */
-
-static bool is_number(const struct type *t)
+static void guess_column(struct init_plan *p, size_t i, const struct init_seen *seen)
 {
-    return is_integer(t) || is_float(t) || t->id == TYPE_BOOL;
-}
-
-static bool is_binary(const struct stats_view *v)
-{
-    return is_number(v->type) && v->distinct == 2 && v->min == 0 && v->max == 1 &&
-           v->n_null == 0;
-}
-
-static enum rc no_label(const struct init_plan *p, const struct stats *s, struct err *err)
-{
-    char names[300] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < p->n && n < sizeof(names) - 80; i++) {
-        struct stats_view v;
-        stats_view(s, i, &v);
-        if (is_binary(&v))
-            n += (size_t)snprintf(names + n, sizeof(names) - n, "%s'%.60s'",
-                                  n ? ", " : "", v.name);
-    }
-    return err_coded(
-        err, RC_INVAL, E1220,
-        "which column is the label? none has a usual name%s%s; use --label",
-        n ? ", but these hold only 0 and 1: " : ", and none holds only 0 and 1", names);
-}
-
-static void take_label(struct init_plan *p, size_t i, const struct stats_view *v)
-{
-    if (!p->labels.n) {
-        p->positive = v->mean;
-        p->binary = true;
-    }
-    p->binary = p->binary && is_binary(v);
-    p->at[i].use = INIT_LABEL;
-    VEC_PUSH(&p->labels, p->at[i].name);
-}
-
-static enum rc asked_labels(struct init_plan *p, const struct stats *s,
-                            const char *const *labels, size_t n, struct err *err)
-{
-    for (size_t k = 0; k < n; k++) {
-        struct stats_view v;
-        size_t i = 0;
-        while (i < p->n && strcmp(p->at[i].name, labels[k]) != 0)
-            i++;
-        if (i == p->n)
-            return err_coded(err, RC_INVAL, E1204, "there is no column '%.100s'",
-                             labels[k]);
-        stats_view(s, i, &v);
-        if (!is_number(v.type) || v.type->id == TYPE_BOOL)
-            return err_coded(err, RC_INVAL, E1207,
-                             "label '%.100s' is not a column of integers or floats",
-                             labels[k]);
-        take_label(p, i, &v);
-    }
-    return RC_OK;
-}
-
-/* By name, those of 0 and 1 first; else the only column of 0 and 1. Others with such
- * names are known only afterwards, like the label: no feature may see them.
- */
-static enum rc find_labels(struct init_plan *p, const struct stats *s, bool all,
-                           struct err *err)
-{
-    bool any_binary = false;
-    size_t n_binary = 0, last = 0;
-    struct stats_view v;
-    for (size_t i = 0; i < p->n; i++) {
-        stats_view(s, i, &v);
-        any_binary |= v.is_label && is_binary(&v);
-        if (is_binary(&v)) {
-            n_binary++;
-            last = i;
-        }
-    }
-    for (size_t i = 0; i < p->n; i++) {
-        stats_view(s, i, &v);
-        if (!v.is_label || v.type->id == TYPE_BOOL)
-            continue;
-        bool fits = is_binary(&v) || (!any_binary && v.n_null == 0);
-        if (fits && (all || !p->labels.n))
-            take_label(p, i, &v);
-        else
-            init_guess_skip(&p->at[i], "looks like another label: known only after the "
-                                       "event");
-    }
-    if (!p->labels.n && n_binary == 1) {
-        stats_view(s, last, &v);
-        take_label(p, last, &v);
-        p->at[last].why = "used as the label: the only column of zeros and ones";
-    }
-    return p->labels.n ? RC_OK : no_label(p, s, err);
+    struct init_column *c = &p->at[i];
+    struct stats_view v, element;
+    stats_view(seen->stats, i, &v);
+    c->clock = clock_of(c, &v, seen->sample, i);
+    if (v.n_null == v.n)
+        init_skip(c, "empty in every row");
+    else if (v.distinct == 1 && v.n_null == 0)
+        init_skip(c, "the same in every row");
+    else if (stats_view_element(seen->stats, i, &element))
+        guess_elements(p, c, &v, &element);
+    else
+        guess_flat(p, i, seen, &v);
 }
 
 /* ---- sequences ---- */
@@ -381,6 +517,16 @@ static void link_sequences(struct init_plan *p)
     }
 }
 
+/* Features that a linear part can look up. */
+static bool has_ids(const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_ID || p->at[i].use == INIT_IDS ||
+            p->at[i].use == INIT_NUMBER || p->at[i].use == INIT_TIME)
+            return true;
+    return false;
+}
+
 static bool init_guess_has(const struct init_plan *p, enum init_use use)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -391,9 +537,9 @@ static bool init_guess_has(const struct init_plan *p, enum init_use use)
 
 static enum rc choose_model(struct init_plan *p, const char *model, struct err *err)
 {
-    bool ids = init_guess_has(p, INIT_ID) || init_guess_has(p, INIT_IDS);
+    bool ids = has_ids(p);
     bool seq = init_guess_has(p, INIT_SEQUENCE);
-    if (!ids && !init_guess_has(p, INIT_NUMBER) && !init_guess_has(p, INIT_VECTOR))
+    if (!ids && !init_guess_has(p, INIT_VECTOR))
         return err_coded(err, RC_INVAL, E1221,
                          "no feature column is left besides the label");
     p->model = model ? model : seq ? "multi_tower_din" : ids ? "deepfm" : "multi_tower";
@@ -406,40 +552,32 @@ static enum rc choose_model(struct init_plan *p, const char *model, struct err *
                          "multi_tower_din needs a sequence and an id of the same name");
     if (wide && !ids)
         return err_coded(err, RC_INVAL, E1222,
-                         "%s needs ids, and all columns are numbers", p->model);
+                         "%s needs ids or numbers, and all columns are vectors",
+                         p->model);
     if (strcmp(p->model, "mmoe") == 0 && p->labels.n < 2)
         return err_coded(err, RC_INVAL, E1222,
                          "mmoe needs at least two labels: use --label A,B");
     return RC_OK;
 }
 
-enum rc init_guess(struct init_plan *p, const struct stats *s,
-                   const struct init_texts *texts, size_t n_columns,
-                   const char *const *labels, size_t n_labels, const char *model,
-                   struct err *err)
+enum rc init_guess(struct init_plan *p, const struct init_seen *seen,
+                   const struct init_wish *wish, struct err *err)
 {
-    p->n = n_columns;
-    p->at = arena_alloc(&p->mem, (n_columns + 1) * sizeof(*p->at));
-    p->rows = stats_rows(s);
-    for (size_t i = 0; i < n_columns; i++) {
-        p->at[i] = (struct init_column){0};
-        guess_column(p, &p->at[i], s, i, &texts[i]);
+    p->n = seen->sample->n_columns;
+    p->at = arena_alloc(&p->mem, (p->n + 1) * sizeof(*p->at));
+    memset(p->at, 0, (p->n + 1) * sizeof(*p->at));
+    p->rows = stats_rows(seen->stats);
+    for (size_t i = 0; i < p->n; i++) {
+        struct stats_view v;
+        stats_view(seen->stats, i, &v);
+        p->at[i].name = p->at[i].column = arena_strdup(&p->mem, v.name);
     }
-    bool all = model && strcmp(model, "mmoe") == 0;
-    enum rc rc = n_labels ? asked_labels(p, s, labels, n_labels, err)
-                          : find_labels(p, s, all, err);
+    for (size_t i = 0; i < p->n; i++)
+        guess_column(p, i, seen);
+    enum rc rc = init_labels(p, seen, wish, err);
     if (rc)
         return rc;
-    for (size_t i = 0; n_labels && i < n_columns; i++) {
-        struct stats_view v;
-        stats_view(s, i, &v);
-        if (NAMED(v.name,
-                  ((const char *const[]){"label", "clk", "click", "buy", "purchase",
-                                         "conversion", "pay", "rating"})) &&
-            is_number(v.type) && p->at[i].use != INIT_LABEL)
-            init_guess_skip(&p->at[i], "looks like another label: known only after the "
-                                       "event");
-    }
+    init_leaks(p, seen);
     link_sequences(p);
-    return choose_model(p, model, err);
+    return choose_model(p, wish->model, err);
 }

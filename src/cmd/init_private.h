@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/init_private.h - from what is in the columns of a file to a config.
  *
- * init_sample.c looks into texts while they pass, init_guess.c decides what each column
- * is, init_write.c writes it down.
+ * init_sample.c looks at rows while they pass, init_label.c finds the label and what gives
+ * it away, init_time.c knows dates, init_guess.c decides what each column is,
+ * init_prepare.c writes the rows to train on and those held out, init_write.c the config.
  */
 #ifndef CMD_INIT_PRIVATE_H
 #define CMD_INIT_PRIVATE_H
@@ -11,9 +12,30 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "data/batch.h"
+#include "data/dataset.h"
 #include "data/stats.h"
 
-/* ---- what texts look like ---- */
+/* ---- dates and times ---- */
+
+enum init_clock {
+    INIT_CLOCK_NONE,
+    INIT_CLOCK_SECONDS, /* since 1970, as the others below are turned into */
+    INIT_CLOCK_MILLIS,
+    INIT_CLOCK_MICROS,
+    INIT_CLOCK_NANOS,
+    INIT_CLOCK_DAYS,
+    INIT_CLOCK_DAY,        /* 20141021 */
+    INIT_CLOCK_HOUR,       /* 2014102100 */
+    INIT_CLOCK_SHORT_HOUR, /* 14102100 */
+    INIT_CLOCK_TEXT,       /* 2014-10-21 00:00:00 and the like */
+};
+/* For people: "dates as 20141021". */
+const char *init_clock_title(enum init_clock clock);
+/* Seconds since 1970. False when the number or the text is no such date. */
+bool init_clock_number(double v, enum init_clock clock, double *seconds);
+bool init_clock_text(struct str s, double *seconds);
+
+/* ---- rows while they pass ---- */
 
 #define INIT_SEPARATORS 6
 extern const char init_separators[INIT_SEPARATORS];
@@ -28,6 +50,37 @@ struct init_texts {
 };
 void init_look(struct init_texts *t, const struct column *c);
 
+/* A text as it is meant: without blanks around it, and without quotes around that. */
+struct str init_clean(struct str s);
+
+/* A random sample of the rows, the same for the same rows. Numbers are as they are, texts
+ * NaN or, when they are dates, seconds since 1970; null: NaN and hash 0.
+ */
+#define INIT_SAMPLE_ROWS 16384
+struct init_sample {
+    int64_t seen, n;  /* rows that passed; rows kept */
+    size_t n_columns; /* column k is at [k * INIT_SAMPLE_ROWS] */
+    double *number;
+    uint64_t *hash;
+    struct init_words *words; /* [n_columns] */
+};
+/* The different texts of a column, of all rows, as far as there are two. */
+struct init_words {
+    char *at[2];
+    int64_t count[2], blank; /* rows with each; empty or null */
+    bool more;               /* there is a third */
+    bool untidy;             /* a text has blanks or quotes around it */
+};
+/* The hash that the sample holds for a text. */
+uint64_t init_text_hash(struct str clean);
+void init_sample_init(struct init_sample *s, size_t n_columns);
+void init_sample_add(struct init_sample *s, const struct batch *b);
+void init_sample_release(struct init_sample *s); /* twice is fine */
+/* Ascending and without NaN; returns how many. `out` has INIT_SAMPLE_ROWS places. */
+size_t init_sample_sorted(const struct init_sample *s, size_t column, double *out);
+/* Every value is a whole number. */
+bool init_sample_whole(const struct init_sample *s, size_t column);
+
 /* ---- what a column is ---- */
 
 enum init_use {
@@ -38,6 +91,7 @@ enum init_use {
     INIT_SEQUENCE, /* several, one after the other */
     INIT_NUMBER,
     INIT_VECTOR,
+    INIT_TIME, /* hour and weekday of it */
 };
 
 struct init_column {
@@ -53,6 +107,17 @@ struct init_column {
     const char *group; /* of sequences: what stands before "__" */
     const char *table; /* shared with the id of the same name; or NULL */
     bool mean;         /* its values are averaged */
+    /* Numbers: limits of buckets, in the plan's memory; `exact`: rows of a table for the
+     * values as they are, 0: none; `missing`: what an empty value counts as.
+     */
+    double *limits;
+    size_t n_limits;
+    uint64_t exact;
+    const char *missing;
+    const char *bin_name, *exact_name;    /* features beside the one called `name` */
+    enum init_clock clock;                /* of dates, whatever they are used for */
+    const char *hour_name, *weekday_name; /* of INIT_TIME; NULL: tells nothing */
+    const char *one, *zero; /* texts of a label that stand for 1 and 0; NULL: a number */
 };
 
 struct init_plan {
@@ -66,18 +131,66 @@ struct init_plan {
     int64_t rows;
 };
 
-/* `labels`: those asked for, or none. RC_INVAL: E1204 (no such column), E1207, E1220 (no
- * label), E1221 (nothing to learn from), E1222 (the model does not fit).
+struct init_seen {
+    const struct stats *stats;
+    const struct init_texts *texts;
+    const struct init_sample *sample;
+};
+
+/* What the user asked for; NULL: not said. */
+struct init_wish {
+    const char *const *labels;
+    size_t n_labels;
+    const char *model, *positive;
+};
+
+/* RC_INVAL: E1204 (no such column), E1207, E1220 (no label), E1221 (nothing to learn
+ * from), E1222 (the model does not fit), E1224 (a label that is always the same).
  */
-enum rc init_guess(struct init_plan *p, const struct stats *s,
-                   const struct init_texts *texts, size_t n_columns,
-                   const char *const *labels, size_t n_labels, const char *model,
-                   struct err *err) MUST_CHECK;
+enum rc init_guess(struct init_plan *p, const struct init_seen *seen,
+                   const struct init_wish *wish, struct err *err) MUST_CHECK;
+
+/* Takes the label columns out of the plan's columns. */
+enum rc init_labels(struct init_plan *p, const struct init_seen *seen,
+                    const struct init_wish *wish, struct err *err) MUST_CHECK;
+/* Leaves out what gives the label away. */
+void init_leaks(struct init_plan *p, const struct init_seen *seen);
+bool init_is_integer(const struct type *t);
+bool init_is_float(const struct type *t);
+/* Whether one of the words that the name is made of is in the list. */
+bool init_named(const char *name, const char *const *words, size_t n);
+void init_skip(struct init_column *c, const char *why);
+
+/* ---- rows to train on and rows held out ---- */
+
+struct init_split {
+    double share;    /* of rows held out; 0: none */
+    int64_t by_time; /* column whose latest rows are held out; -1: by hash of the row */
+    double from;     /* seconds since 1970 */
+    int64_t train_rows, eval_rows; /* what came of it */
+};
+/* By the time column if there is one, the column `by`, or the hash when that is "hash".
+ * RC_INVAL E1204, E1207.
+ */
+enum rc init_split_choose(const struct init_plan *p, const struct init_seen *seen,
+                          const char *by, double share, struct init_split *out,
+                          struct err *err) MUST_CHECK;
+/* Rows cannot be read by training as they are: text labels, dates, untidy texts. */
+bool init_must_prepare(const struct init_plan *p, const struct init_seen *seen,
+                       const struct data_schema *schema);
+/* Copies the rows of `d` to `train` and, those that `split` holds out, to `eval`. With
+ * `split` NULL all go to `train`. The files appear whole or not at all.
+ */
+enum rc init_prepare(struct dataset *d, const struct init_plan *p,
+                     struct init_split *split, const char *train, const char *eval,
+                     struct err *err) MUST_CHECK;
 
 /* ---- the config ---- */
 
 struct init_files {
-    const char *train, *eval; /* eval NULL: none was found */
+    const char *train, *eval; /* eval NULL: none */
+    const char *model_dir;
+    const char *held_out; /* a comment about the rows of eval; or NULL */
     bool csv, header;
     char delimiter;
 };

@@ -9,7 +9,8 @@
 
 #include "cmd/init_private.h"
 
-#define DIM 16
+#define DIM 8
+#define MANY_ROWS 2000000 /* from here on fewer passes over larger batches */
 
 static void init_write_quoted(struct buf *out, const char *s)
 {
@@ -54,6 +55,69 @@ static void rows_of_table(struct buf *out, const struct init_column *c)
         text_field(out, "embedding_name", c->table);
 }
 
+/* One number of a text format, as short as it reads back. */
+static void put_limits(struct buf *out, const struct init_column *c)
+{
+    char text[40];
+    buf_puts(out, " boundaries: [");
+    for (size_t i = 0; i < c->n_limits; i++) {
+        str_from_f32((float)c->limits[i], text);
+        buf_printf(out, "%s%s", i ? ", " : "", text);
+    }
+    buf_puts(out, "]");
+}
+
+/* Columns that are ids and quantities at once have features beside the number. */
+static void beside_number(struct buf *out, const struct init_column *c, const char *side)
+{
+    if (c->n_limits) {
+        buf_puts(out, "feature_configs {\n  raw_feature {");
+        text_field(out, "feature_name", c->bin_name);
+        expression(out, c, side);
+        if (c->missing)
+            text_field(out, "default_value", c->missing);
+        buf_printf(out, " embedding_dim: %d", DIM);
+        put_limits(out, c);
+        buf_puts(out, " }\n}\n");
+    }
+    if (c->exact) {
+        buf_puts(out, "feature_configs {\n  id_feature {");
+        text_field(out, "feature_name", c->exact_name);
+        expression(out, c, side);
+        buf_printf(out, " hash_bucket_size: %ju embedding_dim: %d }\n}\n",
+                   (uintmax_t)c->exact, DIM);
+    }
+}
+
+static void time_feature(struct buf *out, const struct init_column *c, const char *name,
+                         const char *before, const char *behind, int values)
+{
+    struct buf text;
+    if (!name)
+        return;
+    buf_init(&text, 1 << 16);
+    buf_printf(&text, "%s%s%s", before, c->column, behind);
+    buf_puts(out, "feature_configs {\n  expr_feature {");
+    text_field(out, "feature_name", name);
+    text_field(out, "expression", buf_str(&text));
+    buf_clear(&text);
+    buf_printf(&text, "item:%s", c->column);
+    text_field(out, "variables", buf_str(&text));
+    buf_printf(out, " embedding_dim: %d boundaries: [", DIM);
+    for (int i = 1; i < values; i++)
+        buf_printf(out, "%s%d.5", i > 1 ? ", " : "", i - 1);
+    buf_puts(out, "] }\n}\n");
+    buf_release(&text);
+}
+
+static void time_features(struct buf *out, const struct init_column *c)
+{
+    buf_printf(out, "# %s: %s\n", c->name, c->why);
+    time_feature(out, c, c->hour_name, "mod(floor(", "/3600),24)", 24);
+    /* 1970-01-01 was a Thursday: 0 is Sunday */
+    time_feature(out, c, c->weekday_name, "mod(floor(", "/86400)+4,7)", 7);
+}
+
 static void separator(struct buf *out, const char *field, char sep)
 {
     char text[2] = {sep, '\0'};
@@ -84,6 +148,8 @@ static void init_write_feature(struct buf *out, const struct init_column *c)
     if (c->normalizer)
         text_field(out, "normalizer", c->normalizer);
     buf_puts(out, " }\n}\n");
+    if (c->use == INIT_NUMBER)
+        beside_number(out, c, side_of(c));
 }
 
 /* All sequences of one group, at the place of the first. */
@@ -141,6 +207,8 @@ static void features(struct buf *out, const struct init_plan *p)
         const struct init_column *c = &p->at[i];
         if (c->use == INIT_SEQUENCE && !group_was_written(p, i))
             init_write_group(out, p, i);
+        else if (c->use == INIT_TIME)
+            time_features(out, c);
         else if (c->use != INIT_SKIP && c->use != INIT_LABEL && c->use != INIT_SEQUENCE)
             init_write_feature(out, c);
     }
@@ -155,33 +223,40 @@ static void features(struct buf *out, const struct init_plan *p)
     }
 }
 
-typedef bool wanted(const struct init_column *c);
+/* Which features a group takes: those with a table, or all. */
+enum wanted { WITH_TABLE, ALL };
 
-static bool any_plain(const struct init_column *c)
+static void put_name(struct buf *out, const char *name, size_t *n)
 {
-    return c->use == INIT_ID || c->use == INIT_IDS || c->use == INIT_NUMBER ||
-           c->use == INIT_VECTOR;
+    if (!name)
+        return;
+    buf_puts(out, *n == 0 ? "\n      " : *n % 6 ? ", " : ",\n      ");
+    init_write_quoted(out, name);
+    ++*n;
 }
 
-static bool any_id(const struct init_column *c)
-{
-    return c->use == INIT_ID || c->use == INIT_IDS;
-}
-
-static void init_write_names(struct buf *out, const struct init_plan *p, wanted *want)
+static void init_write_names(struct buf *out, const struct init_plan *p, enum wanted want)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (!want(&p->at[i]))
-            continue;
-        buf_puts(out, n == 0 ? "\n      " : n % 6 ? ", " : ",\n      ");
-        init_write_quoted(out, p->at[i].name);
-        n++;
+        const struct init_column *c = &p->at[i];
+        bool id = c->use == INIT_ID || c->use == INIT_IDS;
+        bool number = c->use == INIT_NUMBER || c->use == INIT_VECTOR;
+        if (id || (number && want == ALL))
+            put_name(out, c->name, &n);
+        if (c->use == INIT_NUMBER) {
+            put_name(out, c->n_limits ? c->bin_name : NULL, &n);
+            put_name(out, c->exact ? c->exact_name : NULL, &n);
+        }
+        if (c->use == INIT_TIME) {
+            put_name(out, c->hour_name, &n);
+            put_name(out, c->weekday_name, &n);
+        }
     }
 }
 
 static void feature_group(struct buf *out, const struct init_plan *p, const char *name,
-                          const char *type, wanted *want)
+                          const char *type, enum wanted want)
 {
     buf_printf(out,
                "  feature_groups {\n    group_name: \"%s\"\n    group_type: %s\n    "
@@ -225,7 +300,7 @@ static void init_write_losses(struct buf *out, const struct init_plan *p,
 
 static void mmoe(struct buf *out, const struct init_plan *p)
 {
-    feature_group(out, p, "all", "DEEP", any_plain);
+    feature_group(out, p, "all", "DEEP", ALL);
     buf_puts(
         out,
         "  mmoe {\n    expert_mlp { hidden_units: [256, 128] }\n    num_expert: 3\n");
@@ -242,7 +317,7 @@ static void mmoe(struct buf *out, const struct init_plan *p)
 
 static void din(struct buf *out, const struct init_plan *p)
 {
-    feature_group(out, p, "deep", "DEEP", any_plain);
+    feature_group(out, p, "deep", "DEEP", ALL);
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].use == INIT_SEQUENCE && !group_was_written(p, i))
             sequence_group(out, p, p->at[i].group);
@@ -266,20 +341,20 @@ static void init_write_model(struct buf *out, const struct init_plan *p)
     } else if (strcmp(p->model, "multi_tower_din") == 0) {
         din(out, p);
     } else if (strcmp(p->model, "multi_tower") == 0) {
-        feature_group(out, p, "deep", "DEEP", any_plain);
+        feature_group(out, p, "deep", "DEEP", ALL);
         buf_puts(
             out,
             "  multi_tower {\n    towers { input: \"deep\" mlp { hidden_units: [256, "
             "128] } }\n    final { hidden_units: 64 }\n  }\n");
     } else {
-        feature_group(out, p, "wide", "WIDE", any_id);
+        feature_group(out, p, "wide", "WIDE", WITH_TABLE);
         if (strcmp(p->model, "deepfm") == 0)
-            feature_group(out, p, "fm", "DEEP", any_id);
-        feature_group(out, p, "deep", "DEEP", any_plain);
+            feature_group(out, p, "fm", "DEEP", WITH_TABLE);
+        feature_group(out, p, "deep", "DEEP", ALL);
         buf_printf(
             out,
-            "  %s {\n    deep { hidden_units: [256, 128] }\n    final { hidden_units: "
-            "64 }\n  }\n",
+            "  %s {\n    deep { hidden_units: [128, 64] }\n    final { hidden_units: "
+            "32 }\n    wide_init_fn: \"nn.init.zeros_\"\n  }\n",
             p->model);
     }
     if (strcmp(p->model, "mmoe") != 0)
@@ -290,9 +365,11 @@ static void init_write_model(struct buf *out, const struct init_plan *p)
 static void init_write_data(struct buf *out, const struct init_plan *p,
                             const struct init_files *f)
 {
-    buf_printf(
-        out, "data_config {\n  batch_size: 1024\n  dataset_type: %s\n  fg_mode: FG_DAG\n",
-        f->csv ? "CsvDataset" : "ParquetDataset");
+    buf_printf(out,
+               "data_config {\n  batch_size: %d\n  dataset_type: %s\n  fg_mode: FG_DAG\n"
+               "  shuffle: true\n",
+               p->rows < MANY_ROWS ? 256 : 2048,
+               f->csv ? "CsvDataset" : "ParquetDataset");
     if (f->csv) {
         char delim[2] = {f->delimiter, '\0'};
         buf_puts(out, " ");
@@ -307,6 +384,43 @@ static void init_write_data(struct buf *out, const struct init_plan *p,
     buf_puts(out, "]\n}\n");
 }
 
+/* Passes: a small file is read often, a large one once or twice. */
+static void init_write_training(struct buf *out, const struct init_plan *p,
+                                const struct init_files *f)
+{
+    buf_puts(out, "train_config {\n");
+    if (f->eval)
+        buf_puts(out,
+                 "  # `train --patience 3` ends the run when three evaluations in a row "
+                 "bring nothing\n");
+    buf_printf(
+        out,
+        "  num_epochs: %d\n  save_checkpoints_epochs: 1\n  keep_checkpoint_max: 5\n"
+        "  log_step_count_steps: 100\n"
+        "  sparse_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate "
+        "{} }\n"
+        "  dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} "
+        "}\n}\n",
+        p->rows < MANY_ROWS ? 20 : 2);
+}
+
+static void init_write_label(struct buf *out, const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct init_column *c = &p->at[i];
+        if (c->use == INIT_LABEL && c->one) {
+            buf_printf(out, "# label %s: 1 stands for ", c->name);
+            init_write_quoted(out, c->one);
+            buf_puts(out, ", 0 for ");
+            init_write_quoted(out, c->zero);
+            buf_puts(out, "\n");
+        }
+    }
+    if (p->binary)
+        buf_printf(out, "# label %s: %.2f %% are 1\n", p->labels.at[0],
+                   100 * p->positive);
+}
+
 void init_write(const struct init_plan *p, const struct init_files *files,
                 struct buf *out)
 {
@@ -318,21 +432,20 @@ void init_write(const struct init_plan *p, const struct init_files *files,
         (intmax_t)p->rows);
     buf_puts(out, "train_input_path: ");
     init_write_quoted(out, files->train);
-    if (!files->eval)
-        buf_puts(out,
-                 "\n# no other file was at hand: better rows that training does not see");
-    buf_puts(out, "\neval_input_path: ");
-    init_write_quoted(out, files->eval ? files->eval : files->train);
-    buf_puts(out,
-             "\nmodel_dir: \"model\"\n"
-             "train_config {\n  num_epochs: 1\n  log_step_count_steps: 100\n"
-             "  sparse_optimizer { adagrad_optimizer { lr: 0.05 } constant_learning_rate "
-             "{} }\n"
-             "  dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} "
-             "}\n}\n");
-    if (p->binary)
-        buf_printf(out, "# label %s: %.2f %% are 1\n", p->labels.at[0],
-                   100 * p->positive);
+    if (files->held_out)
+        buf_printf(out, "\n# %s", files->held_out);
+    if (files->eval) {
+        buf_puts(out, "\neval_input_path: ");
+        init_write_quoted(out, files->eval);
+    }
+    buf_puts(out, "\nmodel_dir: ");
+    init_write_quoted(out, files->model_dir);
+    buf_puts(out, "\n");
+    init_write_training(out, p, files);
+    if (files->eval)
+        buf_puts(out, "# the checkpoint with the best evaluation is kept and exported\n"
+                      "export_config { exporter_type: \"best\" }\n");
+    init_write_label(out, p);
     init_write_data(out, p, files);
     features(out, p);
     init_write_model(out, p);

@@ -13,6 +13,7 @@ trains()
     run "$TRAINYARD" init "$kind" "$@"
     status 0
     err_has "pipeline.config: $model on "
+    err_has "  trainyard export $kind-model/pipeline.config --export-dir $kind-export"
     run "$TRAINYARD" check pipeline.config
     status 0
     out_has "model $model"
@@ -20,7 +21,7 @@ trains()
     run "$TRAINYARD" train pipeline.config --set train_config.num_epochs=0 \
         --set train_config.num_steps=3
     status 0
-    [ -d model/model.ckpt-2 ] || [ -d model/model.ckpt-3 ] || fail "no checkpoint: $(ls model)"
+    [ -d "$kind-model/model.ckpt-2" ] || fail "no checkpoint: $(ls "$kind-model")"
 }
 
 criteo_becomes_deepfm()
@@ -31,6 +32,9 @@ criteo_becomes_deepfm()
     out_has 'eval_input_path: "criteo/eval"'
     out_has 'raw_feature { feature_name: "int_1" expression: "item:int_1" normalizer: "method='
     out_has 'id_feature { feature_name: "cat_1" expression: "item:cat_1"'
+    out_has 'raw_feature { feature_name: "int_1_bin" expression: "item:int_1"'
+    out_has 'exporter_type: "best"'
+    [ ! -e criteo-data ] || fail "rows were copied though there is something to evaluate on"
 }
 
 taobao_becomes_din()
@@ -41,7 +45,7 @@ taobao_becomes_din()
     out_has 'sequence_delim: "|"'
     out_has 'embedding_name: "adgroup_id_emb"'
     out_has 'id_feature { feature_name: "tag_brand_list" expression: "item:tag_brand_list" separator: "|"'
-    out_has '#   time_stamp: a timestamp: it only grows'
+    out_has '#   time_stamp: times within one hour'
     out_has '#   buy: looks like another label: known only after the event'
 }
 
@@ -68,11 +72,107 @@ a_number_is_learned_too()
     out_has 'losses { l2_loss {} }'
 }
 
+a_label_that_the_loss_cannot_have_is_refused()
+{
+    printf 'label,b\n1,2\n1,4\n' >same.csv
+    run "$TRAINYARD" init same.csv
+    status 2
+    err_is <<'END'
+trainyard init: error[E1224]: label 'label' is the same in all 2 rows (1): there is nothing to tell apart
+END
+    printf 'label,b\na,2\nb,4\nc,5\n' >three.csv
+    run "$TRAINYARD" init three.csv --label label
+    status 2
+    err_has "error[E1207]: label 'label' holds text; only text of exactly two values, in every row, can be a label"
+    [ ! -e three-data ] || fail "rows were written"
+}
+
+# people N: raw rows without a header, a text label, weights, an id per row, two leaks.
+people()
+{
+    awk -v n="$1" 'BEGIN { srand(7); for (i = 0; i < n; i++) {
+        age = 18 + int(rand() * 60); y = rand() < (age > 45 ? .7 : .2)
+        printf "%d,%s, %d, 1%018d%d, %s, %d, %s\n", age, rand() < .5 ? " \"Self emp not inc\"" : "\"Private, large\"",
+            1000 + int(rand() * 90000), i, i % 10, y ? "yes" : "no", !y, y ? ">50K" : "<=50K" } }' >people.data
+}
+
+raw_files_need_no_edits()
+{
+    people 600
+    run "$TRAINYARD" init people.data --names age,work,fnlwgt,row_id,paid,free,income
+    status 0
+    err_has "label 'income': '>50K' is 1, '<=50K' is 0; --positive says otherwise"
+    err_has "left out 'fnlwgt': says how much a row counts"
+    err_has "left out 'row_id': a different text in nearly every row"
+    err_has "left out 'paid': a leak: it equals the label, or its opposite, in every row"
+    err_has "left out 'free': a leak: it equals the label, or its opposite, in every row"
+    err_has "of 600 rows, chosen by a hash of their features; training never sees them"
+    run "$TRAINYARD" data head -n 1 people-data/train.parquet
+    out_has 'income'
+    run "$TRAINYARD" data convert --to csv people-data/train.parquet -
+    out_has ',Self emp not inc,'
+    out_has ',"Private, large",'
+    run "$TRAINYARD" check pipeline.config
+    status 0
+    run "$TRAINYARD" train pipeline.config --patience 1 --threads 2
+    status 0
+    run "$TRAINYARD" init people.data --names age,work,fnlwgt,row_id,paid,free,income --positive '<=50K' --out b.config
+    status 2
+    err_has "error[E0008]: output 'people-data/train.parquet' exists"
+    run "$TRAINYARD" init people.data --header none --label c6 --positive 'none' --out b.config --overwrite
+    status 2
+    err_has "--positive: label 'c6' is '"
+    run "$TRAINYARD" init people.data --label c6 --out b.config --overwrite
+    status 0
+    err_has "note: the first line is taken for data, not for a header; columns are called c0, c1, ..."
+}
+
+held_out_rows_are_never_trained_on()
+{
+    people 400
+    "$TRAINYARD" init people.data --header none --label c6 2>.err
+    run "$TRAINYARD" data convert people-data/train.parquet t.csv
+    run "$TRAINYARD" data convert people-data/eval.parquet e.csv
+    [ "$(tail -qn +2 t.csv e.csv | sort -u | wc -l)" = 400 ] || fail "rows were lost or doubled"
+    [ "$(tail -n +2 e.csv | wc -l)" -gt 15 ] || fail "only $(wc -l <e.csv) lines are held out"
+    [ -z "$(comm -12 <(tail -n +2 t.csv | sort) <(tail -n +2 e.csv | sort))" ] || fail "a row is in both"
+    run "$TRAINYARD" init people.data --header none --label c6 --holdout 0 --out none.config --overwrite
+    status 0
+    err_has "no rows are held out: nothing is evaluated"
+    run grep eval_input_path none.config
+    status 1
+}
+
+the_latest_rows_are_held_out()
+{
+    awk 'BEGIN { srand(3); print "label,when,day,x"; for (i = 0; i < 500; i++)
+        printf "%d,2024-03-%02d %02d:15:00,202403%02d,%f\n", rand() < .4, 1 + i / 25, i % 24, 1 + i / 25, rand() }' >log.csv
+    run "$TRAINYARD" init log.csv
+    status 0
+    err_has "held out: 50 of 500 rows, the latest by 'when'; training never sees them"
+    run cat pipeline.config
+    out_has 'feature_name: "when_hour" expression: "mod(floor(when/3600),24)" variables: "item:when"'
+    out_has 'feature_name: "when_weekday"'
+    out_has '# day: dates as 20141021'
+    run "$TRAINYARD" data head -n 1 log-data/eval.parquet
+    out_has 1710872100
+    run "$TRAINYARD" train pipeline.config --threads 2 --set train_config.num_epochs=1
+    status 0
+    run "$TRAINYARD" init log.csv --holdout-by x --overwrite
+    status 2
+    err_has "--holdout-by: column 'x' does not hold times"
+    run "$TRAINYARD" init log.csv --holdout-by hash --overwrite
+    err_has "chosen by a hash"
+}
+
 csv_is_read_as_it_was()
 {
     run "$TRAINYARD" data gen movielens --rows 1000 --format csv --out d
-    tr ',' ';' <d/train/part-0.csv >a.csv
-    run "$TRAINYARD" init a.csv --out a.config
+    for part in train eval; do
+        mkdir -p a/$part
+        tr ',' ';' <d/$part/part-0.csv >a/$part/part-0.csv
+    done
+    run "$TRAINYARD" init a --out a.config
     status 0
     run cat a.config
     out_has 'dataset_type: CsvDataset'
@@ -86,19 +186,17 @@ csv_is_read_as_it_was()
 lists_become_vectors_and_tags()
 {
     cat >a.jsonl <<'END'
-{"label": 0, "emb": [0.1, 0.2], "tags": ["a", "b"], "n": -3}
-{"label": 1, "emb": [0.3, 0.2], "tags": ["a"], "n": 12}
+{"label": 0, "emb": [0.1, 0.2], "tags": ["a", "b"], "n": -3, "sure": true}
+{"label": 1, "emb": [0.3, 0.2], "tags": ["a"], "n": 12, "sure": false}
 END
-    run "$TRAINYARD" init a.jsonl
-    status 1
-    err_has "training cannot read JSON lines: convert it to Parquet with \`trainyard data convert\`"
-    run "$TRAINYARD" data convert a.jsonl a.parquet
-    run "$TRAINYARD" init a.parquet --out -
+    run "$TRAINYARD" init a.jsonl --out -
     status 0
+    err_has "too few rows to hold any out: nothing is evaluated"
+    out_has 'train_input_path: "a-data/train.parquet"'
     out_has 'raw_feature { feature_name: "emb" expression: "item:emb" value_dim: 2 }'
     out_has 'id_feature { feature_name: "tags" expression: "item:tags" hash_bucket_size: 10'
     out_has 'raw_feature { feature_name: "n" expression: "item:n" normalizer: "method=zscore'
-    out_has '# no other file was at hand: better rows that training does not see'
+    out_has 'id_feature { feature_name: "sure" expression: "item:sure"'
 }
 
 what_is_missing_is_said()
@@ -107,11 +205,11 @@ what_is_missing_is_said()
     run "$TRAINYARD" init none.csv
     status 2
     err_is <<'END'
-trainyard init: error[E1220]: which column is the label? none has a usual name, and none holds only 0 and 1; use --label
+trainyard init: error[E1220]: which column is the label? none has a usual name, and none holds only two values; use --label
 END
     printf 'a,b\n1,0\n0,1\n' >two.csv
     run "$TRAINYARD" init two.csv
-    err_has "but these hold only 0 and 1: 'a', 'b'; use --label"
+    err_has "but these hold only two values: 'a', 'b'; use --label"
     run "$TRAINYARD" init two.csv --label c
     err_has "error[E1204]: there is no column 'c'"
     run "$TRAINYARD" init two.csv --label a --model multi_tower_din
@@ -127,5 +225,6 @@ END
 }
 
 tap_cases criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
-    a_number_is_learned_too csv_is_read_as_it_was lists_become_vectors_and_tags \
+    a_number_is_learned_too a_label_that_the_loss_cannot_have_is_refused \
+    raw_files_need_no_edits held_out_rows_are_never_trained_on the_latest_rows_are_held_out csv_is_read_as_it_was lists_become_vectors_and_tags \
     what_is_missing_is_said

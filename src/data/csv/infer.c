@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every column starts as "nothing but nulls" and only ever moves towards text: whole
  * numbers, numbers, text. Words such as true or a date are text: the systems that would
- * call them bool or date refuse such columns, and text can at least be hashed.
+ * call them bool or date refuse such columns, and text can at least be hashed. So are
+ * whole numbers beyond 64 bits: they are ids, and as floats many would become one.
  */
 #include <string.h>
 
@@ -19,8 +20,9 @@ static enum guess guess_field(const unsigned char *p, size_t n, char quote,
     struct str s = csv_number_text(p, n, quote);
     if (csv_is_null_word(s))
         return so_far;
-    if (so_far <= GUESS_INT && num_i64(s.p, s.n, &i) == NUM_OK)
-        return GUESS_INT;
+    enum num whole = so_far <= GUESS_INT ? num_i64(s.p, s.n, &i) : NUM_BAD;
+    if (whole != NUM_BAD)
+        return whole == NUM_OK ? GUESS_INT : GUESS_TEXT;
     return num_f64(s.p, s.n, &d) == NUM_OK ? GUESS_FLOAT : GUESS_TEXT;
 }
 

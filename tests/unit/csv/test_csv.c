@@ -119,6 +119,15 @@ static void declared_types_win_and_nulls_have_many_spellings(void)
     }
 }
 
+/* As floats, ids that differ in their last digits would become one. */
+static void whole_numbers_beyond_64_bits_are_text(void)
+{
+    struct csv_conf conf = {0};
+    check_rows("a,b\n99999999999999999999,\"7\"\n1,8\n", conf,
+               "{\"a\": \"99999999999999999999\", \"b\": 7}\n{\"a\": \"1\", \"b\": 8}\n");
+    check_rows("a\n1.5\n99999999999999999999\n", conf, "{\"a\": 1.5}\n{\"a\": 1e+20}\n");
+}
+
 static void types_are_inferred_from_the_values(void)
 {
     struct csv_conf conf = {0};
@@ -126,8 +135,6 @@ static void types_are_inferred_from_the_values(void)
         "i,d,s,n,b,m\n1,1,1,,true,2024-01-01\nNA,2.5,x,NA,false,2024-01-02\n", conf,
         "{\"i\": 1, \"d\": 1, \"s\": \"1\", \"n\": \"\", \"b\": \"true\", \"m\": \"2024-01-01\"}\n"
         "{\"i\": null, \"d\": 2.5, \"s\": \"x\", \"n\": \"NA\", \"b\": \"false\", \"m\": \"2024-01-02\"}\n");
-    check_rows("a,b\n99999999999999999999,\"7\"\n1,8\n", conf,
-               "{\"a\": 1e+20, \"b\": 7}\n{\"a\": 1, \"b\": 8}\n");
     conf.infer_bytes = 1;
     struct buf out;
     struct err err = {0};
@@ -539,6 +546,7 @@ static const struct tap_case cases[] = {
     TAP(line_ends_marks_and_blank_lines),
     TAP(names_come_from_header_caller_or_number),
     TAP(declared_types_win_and_nulls_have_many_spellings),
+    TAP(whole_numbers_beyond_64_bits_are_text),
     TAP(types_are_inferred_from_the_values),
     TAP(only_wanted_columns_are_parsed),
     TAP(empty_can_mean_null_for_text),
