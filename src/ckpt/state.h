@@ -79,9 +79,10 @@ void ckpt_report_print(const struct ckpt_report *r, struct buf *out);
 struct ckpt_load {
     /* false: everything must match (resuming). true: what is missing keeps its value,
      * what is extra is left out, tables may differ in rows (fine-tuning); other shapes
-     * are an error all the same.
+     * are an error all the same, unless:
      */
     bool partial;
+    bool other_shapes;          /* with partial: what has another shape keeps its value */
     bool no_optimizer;          /* leave out CKPT_OPTIMIZER */
     const struct ckpt_map *map; /* names in the checkpoint; NULL: the same */
 };

@@ -450,8 +450,10 @@ static enum rc plan_state(struct loader *l, const struct ckpt_state *s, struct e
     if (rc)
         return rc;
     const struct ckpt_report *r = l->report;
-    bool nothing = r->counts[CKPT_MISSING] && l->dense.n + l->tables.n == 0;
-    if (r->counts[CKPT_SHAPE] || nothing || (!l->how->partial && r->diffs.n))
+    bool nothing = (r->counts[CKPT_MISSING] || r->counts[CKPT_SHAPE]) &&
+                   l->dense.n + l->tables.n == 0;
+    if ((r->counts[CKPT_SHAPE] && !l->how->other_shapes) || nothing ||
+        (!l->how->partial && r->diffs.n))
         return ckpt_report_error(r, err);
     return RC_OK;
 }

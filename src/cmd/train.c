@@ -22,7 +22,7 @@ struct train_conf {
     int64_t threads, seed, patience;
     double save_every;
     int64_t memory;
-    bool resume, overcommit, fresh, restart_schedules;
+    bool resume, overcommit, fresh, strict, restart_schedules;
 };
 
 static const struct opt opts[] = {
@@ -47,6 +47,9 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct train_conf, fresh, "false",
               "with --fine-tune: discard the checkpoint's optimizer state"),
      .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
+    {OPT_BOOL(struct train_conf, strict, "false",
+              "with --fine-tune: refuse a checkpoint in which a parameter has another "
+              "shape, instead of starting that one anew")},
     {OPT_LIST(struct train_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct train_conf, edit_config_json, NULL,
@@ -116,6 +119,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .restart_schedules = c->restart_schedules,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
+                              .strict = c->strict,
                               .farm_hash = config_farm_hash(),
                               .table_dir = c->table_dir,
                               .device = device,

@@ -9,6 +9,7 @@
 
 #define OPTIM_PREFIX "optimizer."
 #define STATE_PREFIX "state."
+#define NAMES_SHOWN 3 /* of each kind that did not fit */
 
 /* States of dense parameters that the checkpoint has, in memory of their own. */
 struct found {
@@ -77,29 +78,43 @@ static enum rc load_optimizer(struct train_session *s, const struct ckpt *c,
     return rc;
 }
 
-static void count_missing(const struct ckpt_report *r, struct train_fine_tune_result *out)
+/* Some names of one kind; the states that belong to tensors go without saying. */
+static void list_names(const struct ckpt_report *r, enum ckpt_diff_kind kind, char *out,
+                       size_t size)
 {
-    out->missing = r->counts[CKPT_MISSING];
-    for (size_t i = 0; i < r->diffs.n; i++)
-        if (r->diffs.at[i].kind == CKPT_MISSING) {
-            snprintf(out->first_missing, sizeof(out->first_missing), "%s",
-                     r->diffs.at[i].name);
-            return;
-        }
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < r->diffs.n; i++) {
+        const char *name = r->diffs.at[i].name;
+        if (r->diffs.at[i].kind != kind || str_starts(name, OPTIM_PREFIX))
+            continue;
+        if (n++ < NAMES_SHOWN && at < size)
+            at += (size_t)snprintf(out + at, size - at, "%s'%.80s'", n > 1 ? ", " : "",
+                                   name);
+    }
+    if (n > NAMES_SHOWN && at < size)
+        snprintf(out + at, size - at, " and %zu more", n - NAMES_SHOWN);
+}
+
+static void list_rest(const struct ckpt_report *r, struct train_fine_tune_result *out)
+{
+    list_names(r, CKPT_MISSING, out->missing, sizeof(out->missing));
+    list_names(r, CKPT_SHAPE, out->shapes, sizeof(out->shapes));
+    list_names(r, CKPT_EXTRA, out->extra, sizeof(out->extra));
 }
 
 enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
-                        const char *map_path, bool fresh,
+                        const struct train_fine_tune_conf *conf,
                         struct train_fine_tune_result *out, struct err *err)
 {
     struct ckpt_state state = {.lookup = s->model->lookup};
     struct ckpt_report report = {0};
     struct ckpt_map map = {0};
-    struct ckpt_load how = {.partial = true, .no_optimizer = fresh};
-    bool mapped = map_path && map_path[0];
+    struct ckpt_load how = {
+        .partial = true, .no_optimizer = conf->fresh, .other_shapes = !conf->strict};
+    bool mapped = conf->map && conf->map[0];
     *out = (struct train_fine_tune_result){0};
     if (mapped) {
-        enum rc bad = ckpt_map_read(map_path, &map, err);
+        enum rc bad = ckpt_map_read(conf->map, &map, err);
         if (bad)
             return bad;
         how.map = &map;
@@ -107,8 +122,8 @@ enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
     state.params = graph_params(s->model->graph, &state.n_params);
     enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
     out->loaded = report.n_loaded;
-    count_missing(&report, out);
-    if (!rc && !fresh)
+    list_rest(&report, out);
+    if (!rc && !conf->fresh)
         rc = load_optimizer(s, c, how.map, &out->n_optimizer, err);
     ckpt_report_release(&report);
     if (mapped)

@@ -8,18 +8,25 @@
 
 struct train_fine_tune_result {
     size_t loaded;      /* tensors */
-    size_t missing;     /* parameters that keep their initial values */
     size_t n_optimizer; /* states of dense parameters that were taken over */
-    char first_missing[128];
+    /* What did not fit, each the names of some tensors, "" when there are none: those that
+     * the checkpoint does not have, that have another shape there, that only it has.
+     */
+    char missing[300], shapes[300], extra[300];
+};
+
+struct train_fine_tune_conf {
+    const char *map; /* path of a file (ckpt/map.h), or NULL */
+    bool fresh;      /* discard the optimizer state */
+    bool strict;     /* another shape is an error */
 };
 
 /* Parameters and tables that the checkpoint has, and unless `fresh` the states that
  * optimizers keep for them; counters and the position in the data stay at the start.
- * `map` is the path of a file (ckpt/map.h), or NULL. RC_INVAL: E1510 (nothing fits, or a
- * shape differs), E1511, E1512.
+ * RC_INVAL: E1510 (nothing fits, or strict and a shape differs), E1511, E1512.
  */
-enum rc train_fine_tune(struct train_session *s, const struct ckpt *c, const char *map,
-                        bool fresh, struct train_fine_tune_result *out,
-                        struct err *err) MUST_CHECK;
+enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
+                        const struct train_fine_tune_conf *conf,
+                        struct train_fine_tune_result *out, struct err *err) MUST_CHECK;
 
 #endif

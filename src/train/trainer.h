@@ -77,6 +77,7 @@ struct train_options {
     /* Checkpoint to start from; NULL: that of the config, if any. */
     const char *fine_tune;
     bool fresh_optimizer; /* of fine_tune: discard its optimizer state */
+    bool strict;          /* of fine_tune: another shape is an error */
     bool farm_hash;
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */

@@ -11,6 +11,7 @@
 static void begin_anew(struct trainer *t)
 {
     t->position = NULL;
+    t->data_anew = true;
     t->session->data_step = t->session->step;
     t->session->data_epoch = t->session->epoch;
 }

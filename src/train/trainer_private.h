@@ -38,9 +38,11 @@ struct trainer {
     struct train_row_dump *row_dump; /* NULL: none */
     struct train_trace *trace;       /* NULL: none, or written */
     struct train_best best;
-    struct buf config;     /* text of the effective config */
-    const char *position;  /* in the data, behind the last batch trained on */
-    const char *data_note; /* where it is taken up; NULL: at its beginning, as ever */
+    struct buf config;         /* text of the effective config */
+    const char *position;      /* in the data, behind the last batch trained on */
+    const char *data_note;     /* where it is taken up; NULL: at its beginning, as ever */
+    const char *no_checkpoint; /* a note: there was none to go on from; or NULL */
+    bool data_anew;            /* a resumed run starts its data at the beginning */
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
     struct train_fine_tune_result started;
     const char *old_config; /* of the checkpoint that it goes on from; NULL: none */

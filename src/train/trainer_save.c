@@ -163,6 +163,12 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err)
         rc = fs_write(path, buf_str(&kept), kept.n, 0644, err);
     buf_release(&kept);
     mem_free(path);
+    /* Evaluations that brought nothing were of the data before. */
+    if (!rc && t->data_anew && t->o->patience > 0 && t->best.since > 0) {
+        t->best.since = 0;
+        trainer_note(t, "--patience counts evaluations from here on: those before belong "
+                        "to the data before");
+    }
     /* The run ended early, and its data is not begun anew. */
     if (!rc && t->resumed_from && t->position && t->best.last_step == t->saved_step)
         t->early = out_of_patience(t);

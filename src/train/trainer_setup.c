@@ -100,8 +100,12 @@ static enum rc start_from(struct trainer *t, const char *path, struct err *err)
     struct ckpt *c = NULL;
     enum rc rc = ckpt_open(path, 0, &c, NULL, err);
     if (!rc)
-        rc = train_fine_tune(t->session, c, t->tc->fine_tune_ckpt_param_map,
-                             t->o->fresh_optimizer, &t->started, err);
+        rc = train_fine_tune(
+            t->session, c,
+            &(struct train_fine_tune_conf){.map = t->tc->fine_tune_ckpt_param_map,
+                                           .fresh = t->o->fresh_optimizer,
+                                           .strict = t->o->strict},
+            &t->started, err);
     if (!rc)
         t->started_from = arena_strdup(&t->arena, ckpt_path(c));
     if (!rc && t->o->resume)
@@ -135,6 +139,42 @@ static void note_changes(const struct trainer *t)
     doc_release(&now);
 }
 
+/* A directory beside model_dir whose name is like it and that holds a checkpoint. */
+static const char *nearest_run(struct trainer *t)
+{
+    char *up = fs_dirname(t->conf->model_dir), *base = fs_basename(t->conf->model_dir);
+    struct fs_names all = {0};
+    VEC(const char *) runs = {0};
+    enum rc rc = fs_list(up, &all, NULL);
+    for (size_t i = 0; !rc && i < all.n; i++) {
+        int64_t step = -1;
+        char *path = fs_join(up, all.at[i]);
+        if (fs_is_dir(path) && ckpt_latest(path, &step, NULL) == RC_OK && step >= 0)
+            VEC_PUSH(&runs, all.at[i]);
+        mem_free(path);
+    }
+    const char *near = str_nearest(str_c(base), runs.at, runs.n);
+    if (near)
+        near = strcmp(up, ".") == 0 ? arena_strdup(&t->arena, near)
+                                    : arena_printf(&t->arena, "%s/%s", up, near);
+    VEC_RELEASE(&runs);
+    fs_names_release(&all);
+    mem_free(up);
+    mem_free(base);
+    return near;
+}
+
+static void note_no_checkpoint(struct trainer *t)
+{
+    const char *near = nearest_run(t);
+    t->no_checkpoint = arena_printf(
+        &t->arena,
+        "--continue: model_dir '%s' holds no checkpoint, so the run starts from its "
+        "beginning%s%s%s",
+        t->conf->model_dir, near ? "; did you mean '" : "", near ? near : "",
+        near ? "'?" : "");
+}
+
 /* What was there before: a checkpoint of this run, or one to start from. */
 static enum rc restore(struct trainer *t, struct err *err)
 {
@@ -152,7 +192,11 @@ static enum rc restore(struct trainer *t, struct err *err)
             dir, (intmax_t)latest);
     if (latest >= 0)
         return resume_from(t, dir, err);
-    return start && start[0] ? start_from(t, start, err) : RC_OK;
+    if (start && start[0])
+        return start_from(t, start, err);
+    if (t->o->resume)
+        note_no_checkpoint(t);
+    return RC_OK;
 }
 
 /* Steps of the whole run; 0 when only reading the data tells. */
@@ -224,10 +268,24 @@ static enum rc check_evaluation(struct trainer *t, struct err *err)
     return train_evaluate_try(t->session, t->eval, t->diags, err);
 }
 
+/* What a checkpoint to start from did not give, or gave in vain. */
+static void tell_rest(const struct train_fine_tune_result *r, const struct trainer *t)
+{
+    if (r->missing[0])
+        trainer_note(t, "not in that checkpoint, and begin anew: %s", r->missing);
+    if (r->shapes[0])
+        trainer_note(t, "of another shape in that checkpoint, and begin anew: %s",
+                     r->shapes);
+    if (r->extra[0])
+        trainer_note(t, "only in that checkpoint, and left out: %s", r->extra);
+}
+
 /* What is not as one might think. */
 static void tell_notes(const struct trainer *t)
 {
     char most[32], have[32];
+    if (t->no_checkpoint)
+        trainer_note(t, "%s", t->no_checkpoint);
     if (t->data_note)
         trainer_note(t, "%s", t->data_note);
     if (t->most_memory > t->o->memory)
@@ -241,11 +299,8 @@ static void tell_notes(const struct trainer *t)
         trainer_note(t,
                      "save_checkpoints_timestamp*: rows of files have no time of their "
                      "own, so no checkpoint is saved by it");
-    if (t->started_from && t->started.missing)
-        trainer_note(t,
-                     "%zu tensors are not in that checkpoint and begin anew, '%s' among "
-                     "them",
-                     t->started.missing, t->started.first_missing);
+    if (t->started_from)
+        tell_rest(&t->started, t);
     if (t->old_config)
         note_changes(t);
 }

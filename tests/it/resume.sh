@@ -112,6 +112,7 @@ a_run_that_ended_early_stays_ended()
     trained a "$@" --continue --data restart
     status 0
     err_lacks "nothing is left"
+    err_has "note: --patience counts evaluations from here on: those before belong to the data before"
 }
 
 # A first layer wide enough to take the few values of a feature (price) once per batch.
@@ -274,6 +275,37 @@ schedules_go_on_unless_they_are_told_to_begin_anew()
     true
 }
 
+# Features come and go: what is left of the model is not trained again.
+features_may_be_added_and_removed_when_fine_tuning()
+{
+    config && data
+    trained a --set train_config.num_steps=12
+    sed -i -z 's/feature_configs { raw_feature[^}]*} }//; s/, "price"//' c.config
+    trained b --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_has "note: of another shape in that checkpoint, and begin anew: 'model."
+    err_has "note: only in that checkpoint, and left out: 'model."
+    err_has price_emb
+    trained c --set train_config.num_steps=1 --fine-tune a --strict
+    status 2
+    err_has "error[E1510]: "
+    err_has "in the checkpoint, F32 ["
+    [ -d c ] && fail "a refused run left c behind"
+    true
+}
+
+a_mistyped_model_dir_is_said()
+{
+    config && data
+    trained model --set train_config.num_steps=3
+    trained modle --continue --set train_config.num_steps=3
+    status 0
+    err_has "note: --continue: model_dir 'modle' holds no checkpoint, so the run starts from its beginning; did you mean 'model'?"
+    trained elsewhere/x --continue --set train_config.num_steps=3
+    err_has "holds no checkpoint, so the run starts from its beginning"
+    err_lacks "did you mean"
+}
+
 # Names of one model mapped to those of another; what is not there keeps its initial values.
 a_map_of_names_carries_weights_over()
 {
@@ -282,7 +314,8 @@ a_map_of_names_carries_weights_over()
     sed -i 's/boundaries:/embedding_name: "cost_emb" boundaries:/' c.config
     trained b --set train_config.num_steps=1 --fine-tune a
     status 0
-    err_has "note: 3 tensors are not in that checkpoint and begin anew, 'model."
+    err_has "note: not in that checkpoint, and begin anew: 'model."
+    err_has "note: only in that checkpoint, and left out: 'model."
     err_has "cost_emb"
     old=$("$TRAINYARD" params a/model.ckpt-11 | grep -o '[^ ]*price_emb.weight' | head -1)
     printf '%s\t%s\n' "${old/price_emb/cost_emb}" "$old" >map
@@ -306,6 +339,7 @@ a_map_of_names_carries_weights_over()
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
     a_checkpoint_of_a_pass_end_goes_on_exactly an_evaluation_of_a_pass_end_is_made_up_for \
+    features_may_be_added_and_removed_when_fine_tuning a_mistyped_model_dir_is_said \
     a_run_that_ended_early_stays_ended layers_of_few_values_go_on_exactly \
     what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
