@@ -317,6 +317,22 @@ enum rc dataset_next(struct dataset *d, const struct batch **out, struct err *er
     return rc;
 }
 
+size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max)
+{
+    const struct ds_batch *b = d->out;
+    if (!b || b->malformed)
+        return 0;
+    for (size_t i = 0; i < b->spans.n && i < max; i++) {
+        const struct ds_span *s = &b->spans.at[i];
+        const struct ds_file *f = &d->files[s->file];
+        out[i] = (struct dataset_part){
+            .path = f->path, .row = s->from.row + 1, .n = s->to - s->from.row};
+        if (f->ops->delimited && s->from.line > 0)
+            out[i].line = s->from.line + s->from.back;
+    }
+    return b->spans.n;
+}
+
 void dataset_counts(const struct dataset *d, struct dataset_counts *out)
 {
     *out = d->counts;

@@ -105,6 +105,17 @@ void dataset_counts(const struct dataset *d, struct dataset_counts *out);
 /* What was wrong with the first malformed row; "" when there was none. */
 const char *dataset_first_bad(const struct dataset *d);
 
+/* Rows of one file that follow each other in the last batch handed out. */
+struct dataset_part {
+    const char *path; /* borrowed until dataset_close() */
+    int64_t row, n;   /* number of the first, from 1; how many */
+    int64_t line;     /* of the first, where rows are lines; 0: not known */
+};
+/* The parts of that batch in its order; returns how many there are and fills in at most
+ * `max`. None when rows were left out as malformed: their places are not known then.
+ */
+size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max);
+
 /* Where this rank is: behind the last batch that dataset_next() handed out. JSON. */
 void dataset_tell(struct dataset *d, struct buf *out);
 /* The texts of all ranks as one. E1211 when they do not belong together. */

@@ -169,6 +169,13 @@ static enum rc expand_address(const struct reader_ops *ops, const char *address,
     return rc;
 }
 
+/* Types, cuts and passes each read a file from its start; a pipe can be read once. */
+static bool is_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
 static enum rc expand_part(const char *part, path_vec *out, struct err *err)
 {
     enum rc rc = RC_OK;
@@ -177,6 +184,11 @@ static enum rc expand_part(const char *part, path_vec *out, struct err *err)
         return expand_address(ops, part, out, err);
     if (io_is_remote(part))
         return expand_url(part, out, err);
+    if (is_pipe(part))
+        return err_coded(err, RC_UNSUPPORTED, E1201,
+                         "'%.300s' is a pipe, which can be read once only: write it to a "
+                         "file first",
+                         part);
     if (fs_is_dir(part))
         rc = add_tree(part, 0, out, err);
     else if (fs_exists(part))

@@ -394,8 +394,12 @@ static void check_target(const struct feature_plan *p, size_t i,
                   name);
     else if (!target_accept(use, &s->at[at].type))
         schema_report(d, DIAG_ERROR, E1314, &p->data->base, field,
-                      "%s: column '%s' of type %s cannot be used", field, name,
-                      type_name(&s->at[at].type, d));
+                      "%s: column '%s' of type %s cannot be used: %s", field, name,
+                      type_name(&s->at[at].type, d),
+                      use == FEATURE_WEIGHT
+                          ? "weights are float or double; a CSV column's "
+                            "type is set by input_fields"
+                          : "labels are numbers");
 }
 
 enum rc feature_plan_check(const struct feature_plan *p, const struct data_schema *schema,

@@ -520,6 +520,24 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
     return out->deep != NULL;
 }
 
+static void mark_read(struct model *m, const struct pc_FeatureGroupConfig *c)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    for (int64_t i = 0; i < mc->n_feature_groups && i < 64; i++)
+        if (mc->feature_groups[i] == c)
+            m->groups_read |= UINT64_C(1) << i;
+}
+
+void model_unread_groups(const struct model *m, struct buf *out)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    for (int64_t i = 0; i < mc->n_feature_groups && i < 64; i++)
+        if (!(m->groups_read >> i & 1))
+            buf_printf(out, "%s'%s' (%jd features)", out->n ? ", " : "",
+                       mc->feature_groups[i]->group_name,
+                       (intmax_t)mc->feature_groups[i]->n_feature_names);
+}
+
 bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *wide_init,
               struct group *out)
 {
@@ -527,6 +545,7 @@ bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *w
     const struct pc_FeatureGroupConfig *c = out->conf;
     if (!c)
         return graph_fail(m->graph, "there is no feature group '%s'", name) != NULL;
+    mark_read(m, c);
     if (c->group_type == pc_FeatureGroupType_SEQUENCE ||
         c->group_type == pc_FeatureGroupType_JAGGED_SEQUENCE)
         return sequence_parts(m, c->group_name, c->feature_names, c->n_feature_names,

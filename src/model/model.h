@@ -128,6 +128,7 @@ struct model {
     VEC(struct model_task) tasks;
     VEC(struct model_column) columns;
     struct model_match match;
+    uint64_t groups_read; /* bit i: feature_groups[i] is an input; of the first 64 */
     bool one_table; /* features of one table name share it, whatever rows they have */
     const struct msg *message; /* the model's own message */
 };
@@ -148,6 +149,8 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
                      const struct model_options *options, struct model **out,
                      struct err *err) MUST_CHECK;
 void model_destroy(struct model *m);
+/* Feature groups that the model does not read: "'deep' (3 features)", or nothing. */
+void model_unread_groups(const struct model *m, struct buf *out);
 /* Sets the rows of a match model's axes in *rows, whose batch has rows->n[0] rows: items
  * in all, of which n_common stand against every row, and hard_at as in struct
  * feature_batch (NULL: no hard ones). Does nothing to other models. RC_NOMEM.

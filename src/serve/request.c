@@ -118,6 +118,7 @@ static bool read_field(struct serve_workspace *d, int64_t max, const char **colu
                                  "the keys are \"user\", \"items\" and \"outputs\"");
     if (!jsonl_token_take(j, ':', "expected ':'"))
         return false;
+    d->has_items = d->has_items || items;
     return user    ? read_user(d, column)
            : items ? read_items(d, max, column)
                    : read_outputs(d);
@@ -148,6 +149,7 @@ enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
     batch_clear(&d->items);
     memset(d->present, 0, d->schema->n * sizeof(*d->present));
     memset(d->wanted, 0, d->n_outputs);
+    d->has_items = false;
     for (size_t i = 0; i < n; i++) /* a line end cannot stand in a token */
         if (body[i] == '\n')
             body[i] = ' ';
@@ -164,5 +166,9 @@ enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
             err_coded(err, rc, E2104, "more than %jd items", (intmax_t)max_items);
         return rc;
     }
+    if (!d->has_items)
+        return err_coded(err, RC_INVAL, E2101,
+                         "there is nothing to score: a request has \"items\", a list of "
+                         "objects, and usually \"user\", an object");
     return check_columns(d, err);
 }

@@ -10,6 +10,7 @@
 #include "train/export/export.h"
 
 struct serve_workspace {
+    bool has_items; /* the request has that key */
     struct train_scorer *scorer;
     const struct data_schema *schema; /* borrowed: the export's */
     struct map by_name;

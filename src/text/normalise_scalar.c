@@ -41,7 +41,11 @@ static struct node *wrong_type(struct normaliser *x, const struct msg *m,
         g = normalise_report(x, m, DIAG_ERROR, E0202, n->at, "'%s' takes %s, not %s",
                              f->name, wanted, node_kind_name(n->kind));
     double v;
-    if (f->type == FIELD_STR && n->kind != NODE_LIST && n->kind != NODE_MAP)
+    if (n->kind == NODE_WORD && str_is(n->text, "null"))
+        diag_hint(x->diags, g,
+                  "to unset a field, leave it out of the file, or say "
+                  "--edit-config-json '{\"PATH\": null}'");
+    else if (f->type == FIELD_STR && n->kind != NODE_LIST && n->kind != NODE_MAP)
         diag_hint(x->diags, g, "put it in quotes: %s: \"%.*s\"", f->name, (int)s.n, s.p);
     else if (quoted && f->type != FIELD_STR && str_to_f64(n->text, &v))
         diag_hint(x->diags, g, "leave the quotes away: %s: %.*s", f->name, (int)s.n, s.p);

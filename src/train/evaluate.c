@@ -39,6 +39,8 @@ static enum rc each_batch(struct train_session *s, struct train_score *score,
         rc = train_session_forward(s, fed.features, true, &loss, err);
         if (!rc)
             rc = train_score_batch(score, s, fed.features, loss, err);
+        if (rc)
+            train_where_name(fed.where, err);
         if (!rc)
             rc = tick_now(tick, train_score_rows(score), &ticked, err);
         if (rc)

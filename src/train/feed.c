@@ -340,6 +340,25 @@ static bool counts_classes(const struct model_task *t)
     return false;
 }
 
+/* Whether a loss takes the label for the probability of an event. */
+static bool wants_probability(const struct model_task *t)
+{
+    for (int64_t i = 0; i < t->n_losses; i++)
+        if (t->losses[i]->binary_cross_entropy || t->losses[i]->binary_focal_loss)
+            return true;
+    return false;
+}
+
+static enum rc check_probability(const struct model_task *t, int64_t row, float label,
+                                 struct err *err)
+{
+    if (label >= 0.0f && label <= 1.0f)
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E1401,
+                     "label '%s': row %jd of the batch is %g; binary losses take 0 to 1",
+                     t->label, (intmax_t)row, (double)label);
+}
+
 static enum rc check_class(const struct model_task *t, int64_t row, float label,
                            struct err *err)
 {
@@ -357,7 +376,7 @@ static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_b
     if (!t->labels)
         return RC_OK;
     const struct feature_target *from = &b->targets[f->label_at[i]];
-    bool classes = counts_classes(t);
+    bool classes = counts_classes(t), event = wants_probability(t);
     if (from->offsets)
         return err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
     for (int64_t r = 0; r < b->rows; r++) {
@@ -365,7 +384,9 @@ static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_b
             return err_coded(err, RC_INVAL, E1401,
                              "label '%s': row %jd of the batch is %g", t->label,
                              (intmax_t)r, (double)from->values[r]);
-        enum rc rc = classes ? check_class(t, r, from->values[r], err) : RC_OK;
+        enum rc rc = classes ? check_class(t, r, from->values[r], err)
+                     : event ? check_probability(t, r, from->values[r], err)
+                             : RC_OK;
         if (rc)
             return rc;
     }

@@ -17,6 +17,7 @@ struct feeder_slot {
     struct buf position;
     int64_t epoch;
     bool pass_end;
+    struct train_where where;
     int64_t begun_ns, read_ns, made_ns;
 };
 
@@ -101,10 +102,14 @@ static enum rc fill_slot(struct train_feeder *f, struct feeder_slot *s, int64_t 
     s->read_ns = clock_mono_ns();
     s->epoch = *epoch;
     s->pass_end = rows == NULL;
-    if (!rows)
+    if (!rows) {
         *over = ++*epoch == f->conf.epochs;
-    else
+    } else {
+        train_where_take(&s->where, f->data);
         rc = make_features(f, rows, s->features, err);
+        if (rc)
+            train_where_name(&s->where, err);
+    }
     s->made_ns = clock_mono_ns();
     if (!rc && f->conf.positions) {
         buf_clear(&s->position);
@@ -156,6 +161,18 @@ static enum rc open_sampler(struct train_feeder *f, struct err *err)
     return RC_OK;
 }
 
+/* Columns of a file with nothing but a header have no types: say that, not what follows. */
+static enum rc check_columns(struct train_feeder *f, struct diags *diags, struct err *err)
+{
+    const struct batch *rows = NULL;
+    enum rc rc = feature_plan_check(f->conf.plan, dataset_schema(f->data), diags);
+    if (!rc || dataset_next(f->data, &rows, NULL) || rows)
+        return rc;
+    diags_release(diags);
+    return err_coded(err, RC_INVAL, E1406, "no rows in '%s'%s", f->conf.data.input,
+                     dataset_rows(f->data) ? ": it holds a header and nothing else" : "");
+}
+
 enum rc train_feeder_open(const struct train_feeder_conf *conf, struct train_feeder **out,
                           struct diags *diags, struct err *err)
 {
@@ -165,7 +182,7 @@ enum rc train_feeder_open(const struct train_feeder_conf *conf, struct train_fee
     pthread_cond_init(&f->changed, NULL);
     enum rc rc = dataset_open(&conf->data, &f->data, err);
     if (!rc)
-        rc = feature_plan_check(conf->plan, dataset_schema(f->data), diags);
+        rc = check_columns(f, diags, err);
     if (!rc)
         rc = open_sampler(f, err);
     if (!rc) {
@@ -239,6 +256,7 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct 
                                   .position =
                                       f->conf.positions ? buf_str(&s->position) : NULL,
                                   .epoch = s->epoch,
+                                  .where = &s->where,
                                   .begun_ns = s->begun_ns,
                                   .read_ns = s->read_ns,
                                   .made_ns = s->made_ns};

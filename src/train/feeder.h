@@ -12,6 +12,7 @@
 #include "data/sampler/sampler.h"
 #include "feature/feature.h"
 #include "train/mask.h"
+#include "train/where.h"
 
 struct train_feeder;
 
@@ -31,6 +32,7 @@ struct train_fed {
     const struct feature_batch *features; /* NULL: the end of a pass */
     const char *position; /* JSON, behind this batch; NULL without .positions */
     int64_t epoch;        /* passes completed before it */
+    const struct train_where *where;    /* its rows in the data */
     int64_t begun_ns, read_ns, made_ns; /* when its rows were read, its features made */
 };
 

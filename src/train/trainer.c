@@ -128,6 +128,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     rc = train_session_train(t->session, fed.features, &t->loss, err);
     if (!rc)
         rc = train_score_batch(t->moving, t->session, fed.features, t->loss, err);
+    if (rc)
+        train_where_name(fed.where, err);
     t->position = fed.position;
     if (!rc)
         note_uneven(t);

@@ -280,10 +280,22 @@ static void tell_rest(const struct train_fine_tune_result *r, const struct train
         trainer_note(t, "only in that checkpoint, and left out: %s", r->extra);
 }
 
+static void tell_unread(const struct trainer *t)
+{
+    struct buf b;
+    buf_init(&b, ERR_MSG_SIZE / 2);
+    model_unread_groups(t->session->model, &b);
+    if (b.n)
+        trainer_note(t, "feature groups that %s does not read: %s",
+                     t->session->model->ops->name, buf_str(&b));
+    buf_release(&b);
+}
+
 /* What is not as one might think. */
 static void tell_notes(const struct trainer *t)
 {
     char most[32], have[32];
+    tell_unread(t);
     if (t->no_checkpoint)
         trainer_note(t, "%s", t->no_checkpoint);
     if (t->data_note)

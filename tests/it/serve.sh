@@ -138,6 +138,7 @@ bad_requests_are_told_what_is_wrong()
 400@column 'user_id': expected type int64@{"items": [{"user_id": "x"}]}
 400@column 'price': expected type float@{"items": [{"price": {}}]}
 400@the key is given twice@{"items": [{"price": 1, "price": 2}]}
+400@E2101@{}
 400@E2103@{"items": [{"user_id": 1, "cate_id": 2, "price": 3}]}
 400@column 'click_50_seq__cate_id' is missing, which feature 'seen' reads@{"items": [{"user_id": 1, "cate_id": 2, "price": 3}]}
 400@no output of that name@{"outputs": ["nope"], "items": []}

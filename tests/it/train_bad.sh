@@ -99,7 +99,7 @@ PY
     status 2
     err_has "error[E1402]: "
     err_has "user_id"
-    err_has "row 7 of the batch: id 100 is outside table"
+    err_has "row 8 of 'rows.parquet': id 100 is outside table"
     err_has "of 100 rows"
 }
 
@@ -149,7 +149,7 @@ nan_in_the_data_is_named()
         --edit-config-json '{"feature_configs[2]": "raw_feature { feature_name: \"price\" expression: \"item:price\" }", "model_config": "feature_groups { group_name: \"deep\" group_type: DEEP feature_names: [\"user_id\", \"price\"] } multi_tower { towers { input: \"deep\" mlp { hidden_units: 8 } } final { hidden_units: 4 } } losses { binary_cross_entropy {} } metrics { auc {} }"}'
     [ "$got" != 0 ] || fail "it went through"
     err_has "error[E1404]: "
-    err_has "feature 'price' is nan in row 0 of the batch"
+    err_has "feature 'price' is nan in row 1 of 'rows.parquet'"
 }
 
 # A disk that fills up in the middle of a save: the run ends, what was saved stays.
@@ -174,6 +174,58 @@ a_full_disk_leaves_the_checkpoints_that_were_there()
     err_lacks ".tmp"
 }
 
-tap_cases bad_input_is_named a_device_without_its_plug_in_is_refused a_label_that_is_no_number_is_named a_label_that_is_missing_is_named \
+# text_config [OPTION...]: training on rows.csv as it is.
+text_config()
+{
+    sed 's/ParquetDataset/CsvDataset with_header: true/; s#"data/eval"#"text/eval"#' c.config >t.config
+    run "$TRAINYARD" train t.config --train-input rows.csv --model-dir m "$@"
+}
+
+a_label_that_the_loss_cannot_have_is_named()
+{
+    text_data clk 0 0 2
+    text_config --edit-config-json '{"model_config.train_metrics": null}'
+    status 2
+    err_has "error[E1401]: "
+    err_has "label 'clk': row 3 of 'rows.csv' (line 4) is 2; binary losses take 0 to 1"
+    text_data clk 0.5 0 0
+    text_config
+    err_has "row 1 of 'rows.csv' (line 2): label 0.5 is neither 0 nor 1"
+    find m -name 'model.ckpt-*' | grep -q . && fail "a checkpoint of wrong labels"
+    true
+}
+
+what_a_model_does_not_read_is_said()
+{
+    config && data
+    sed -i 's/deepfm {.*/dcn_v2 { cross { cross_num: 2 low_rank: 4 } deep { hidden_units: [8] } final { hidden_units: 8 } }/' c.config
+    trained m --set train_config.num_steps=1
+    status 0
+    err_has "note: feature groups that dcn_v2 does not read: 'deep' (3 features)"
+}
+
+odd_inputs_have_messages_of_their_own()
+{
+    text_data clk 0 1
+    head -1 rows.csv >none.csv
+    text_config --train-input none.csv
+    status 2
+    err_has "error[E1406]: no rows in 'none.csv': it holds a header and nothing else"
+    text_config --set 'data_config.sample_weight_fields=["user_id"]'
+    status 2
+    err_has "sample_weight_fields: column 'user_id' of type int64 cannot be used: weights are float or double"
+    text_config --set train_config.num_epochs=null
+    status 2
+    err_has "to unset a field, leave it out of the file, or say --edit-config-json"
+    mkfifo p
+    text_config --train-input p
+    status 1
+    err_has "error[E1201]: 'p' is a pipe, which can be read once only: write it to a file first"
+}
+
+tap_cases bad_input_is_named a_device_without_its_plug_in_is_refused \
+    a_label_that_is_no_number_is_named a_label_that_is_missing_is_named \
+    a_label_that_the_loss_cannot_have_is_named what_a_model_does_not_read_is_said \
+    odd_inputs_have_messages_of_their_own \
     an_id_beyond_its_table_is_named no_rows_are_an_error one_class_leaves_auc_undefined \
     nan_in_the_data_is_named a_full_disk_leaves_the_checkpoints_that_were_there

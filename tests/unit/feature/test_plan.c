@@ -248,8 +248,9 @@ static void a_schema_is_checked_early(void)
     CHECK_INT(m.b.diags.list.at[0].code, E1301);
     CHECK_STR(m.b.diags.list.at[1].msg,
               "feature 'b': column 'b' of type bool cannot be read here");
-    CHECK_STR(m.b.diags.list.at[2].msg,
-              "label_fields: column 'clk' of type string cannot be used");
+    CHECK_STR(
+        m.b.diags.list.at[2].msg,
+        "label_fields: column 'clk' of type string cannot be used: labels are numbers");
     uint32_t line, col;
     source_locate(m.b.diags.list.at[1].at.src, m.b.diags.list.at[1].at.off, &line, &col);
     CHECK_INT(line, 3);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/where.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK " of the batch"
+
+void train_where_take(struct train_where *w, const struct dataset *d)
+{
+    w->n = dataset_parts(d, w->at, TRAIN_WHERE_PARTS);
+    if (w->n > TRAIN_WHERE_PARTS)
+        w->n = 0;
+}
+
+/* The digits of "row 44 of the batch" or "row 44:", and what is behind them; NULL when
+ * there is no such.
+ */
+static char *find_row(char *msg, char **behind)
+{
+    for (char *at = strstr(msg, "row "); at; at = strstr(at + 1, "row ")) {
+        char *digits = at + 4;
+        size_t n = strspn(digits, "0123456789");
+        if (n && strncmp(digits + n, MARK, strlen(MARK)) == 0) {
+            *behind = digits + n + strlen(MARK);
+            return digits;
+        }
+        if (n && digits[n] == ':') {
+            *behind = digits + n;
+            return digits;
+        }
+    }
+    return NULL;
+}
+
+/* Row `row` of the batch, for a person; false when it is not known. */
+static bool name_of(const struct train_where *w, int64_t row, char *out, size_t size)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct dataset_part *p = &w->at[i];
+        if (row >= p->n) {
+            row -= p->n;
+            continue;
+        }
+        if (p->line > 0)
+            snprintf(out, size, "%jd of '%.300s' (line %jd)", (intmax_t)(p->row + row),
+                     p->path, (intmax_t)(p->line + row));
+        else
+            snprintf(out, size, "%jd of '%.300s'", (intmax_t)(p->row + row), p->path);
+        return true;
+    }
+    return false;
+}
+
+void train_where_name(const struct train_where *w, struct err *err)
+{
+    char name[400], *behind = NULL;
+    char *at = err ? find_row(err->msg, &behind) : NULL;
+    if (!at || !name_of(w, strtoll(at, NULL, 10), name, sizeof(name)))
+        return;
+    struct err old = *err;
+    snprintf(err->msg, sizeof(err->msg), "%.*s%s%s", (int)(at - err->msg), old.msg, name,
+             old.msg + (behind - err->msg));
+}
