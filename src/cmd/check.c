@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/colour.h"
 #include "text/conf.h"
 #include "text/pipeline/pipeline.h"
 #include "train/session.h"
@@ -51,11 +52,9 @@ struct check {
 
 static bool wants_colour(const struct check_conf *c)
 {
-    const char *term = getenv("TERM");
     if (strcmp(c->color, "auto") != 0)
         return strcmp(c->color, "always") == 0;
-    return isatty(c->print ? STDERR_FILENO : STDOUT_FILENO) && !getenv("NO_COLOR") &&
-           term && strcmp(term, "dumb") != 0;
+    return cmd_colours(c->print ? STDERR_FILENO : STDOUT_FILENO);
 }
 
 static enum rc unknown_kind(const char *name, struct err *err)

@@ -55,6 +55,8 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
     data_input_files(args->at, args->n - 1, &files);
     enum rc rc = io_guard_file(out, &files, c->overwrite, err);
     fs_names_release(&files);
+    for (size_t i = 0; !rc && i + 1 < args->n; i++)
+        rc = io_guard_outside(out, args->at[i], err);
     if (!rc)
         rc = data_input_open(&c->in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
     if (!rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/job_flags.h"
+#include "cmd/colour.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void show_diags(struct diags *d)
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
     diags_sort(d);
-    diags_print(d, &b, isatty(2));
+    diags_print(d, &b, cmd_colours(STDERR_FILENO));
     fputs(buf_str(&b), stderr);
     buf_release(&b);
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/colour.h"
 #include "cmd/machine.h"
 
 void config_show(struct diags *diags)
@@ -17,7 +18,7 @@ void config_show(struct diags *diags)
         return;
     buf_init(&b, CMD_TEXT_MAX);
     diags_sort(diags);
-    diags_print(diags, &b, isatty(STDERR_FILENO) != 0);
+    diags_print(diags, &b, cmd_colours(STDERR_FILENO));
     fwrite(buf_str(&b), 1, b.n, stderr);
     buf_release(&b);
     diags_release(diags);

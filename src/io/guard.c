@@ -116,3 +116,39 @@ enum rc io_guard_dir(const char *dir, const struct fs_names *inputs, struct err 
     free(real);
     return rc;
 }
+
+/* The real path of what may not be there yet, by the nearest directory above that is. */
+static char *real_above(const char *path)
+{
+    char *at = mem_strdup(path), *real;
+    while (!(real = realpath(at, NULL)) && strcmp(at, ".") != 0 && strcmp(at, "/") != 0) {
+        char *up = fs_dirname(at);
+        mem_free(at);
+        at = up;
+    }
+    mem_free(at);
+    return real;
+}
+
+enum rc io_guard_outside(const char *path, const char *input, struct err *err)
+{
+    struct str rest = str_c(input), part;
+    enum rc rc = RC_OK;
+    if (io_is_direct(path) || strstr(path, "://"))
+        return RC_OK;
+    char *up = fs_dirname(path), *out = real_above(up);
+    while (!rc && out && str_split(&rest, ',', &part)) {
+        char *name = mem_strndup(part.p, part.n);
+        char *dir = fs_is_dir(name) ? realpath(name, NULL) : NULL;
+        if (dir && (strcmp(out, dir) == 0 || lies_in(out, dir)))
+            rc = err_coded(err, RC_INVAL, E0009,
+                           "output '%.300s' lies in the input directory '%.300s', and "
+                           "would be an input the next time; name another output",
+                           path, name);
+        free(dir);
+        mem_free(name);
+    }
+    free(out);
+    mem_free(up);
+    return rc;
+}

@@ -35,6 +35,10 @@ enum rc io_guard_file(const char *path, const struct fs_names *inputs, bool over
 enum rc io_guard_files(const char *dir, const char *const *names,
                        const struct fs_names *inputs, bool overwrite,
                        struct err *err) MUST_CHECK;
+/* `path` does not lie in one of the directories of `input`, a list as data/files.h reads
+ * it: there it would be an input the next time. RC_INVAL E0009.
+ */
+enum rc io_guard_outside(const char *path, const char *input, struct err *err) MUST_CHECK;
 /* No input lies in `dir`, however deep. RC_INVAL E0009. */
 enum rc io_guard_dir(const char *dir, const struct fs_names *inputs,
                      struct err *err) MUST_CHECK;

@@ -143,6 +143,10 @@ colours_on_a_terminal_unless_refused()
     check "no colours on a terminal" grep -q $'\033\\[1;31m' .out
     on_terminal env TERM=xterm NO_COLOR=1 "$TRAINYARD" check bad.config
     grep -q $'\033' .out && fail "colours although NO_COLOR"
+    on_terminal env TERM=xterm "$TRAINYARD" train bad.config
+    check "no colours on a terminal" grep -q $'\033\\[1;31m' .out
+    on_terminal env TERM=xterm NO_COLOR=1 "$TRAINYARD" train bad.config
+    grep -q $'\033' .out && fail "train has colours although NO_COLOR"
     on_terminal env TERM=dumb "$TRAINYARD" check bad.config
     grep -q $'\033' .out && fail "colours on a dumb terminal"
 }

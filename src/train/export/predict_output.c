@@ -159,6 +159,9 @@ enum rc train_predict_output_open(struct train_predict_output *out,
             return err_coded(err, RC_INVAL, E2015,
                              "column '%s' holds lists, which CSV does not have",
                              schema->at[i].name);
+    enum rc rc = io_guard_outside(o->output, o->input, err);
+    if (rc)
+        return rc;
     if (out->single)
         return io_guard_file(o->output, files, o->overwrite, err);
     if (io_is_remote(o->output))
@@ -166,7 +169,7 @@ enum rc train_predict_output_open(struct train_predict_output *out,
                          "'%s' is a folder of an object store; name one object, such as "
                          "%s/out.parquet",
                          o->output, o->output);
-    enum rc rc = fs_mkdirs(o->output, 0755, err);
+    rc = fs_mkdirs(o->output, 0755, err);
     if (!rc)
         rc = io_guard_dir(o->output, files, err);
     if (!rc)

@@ -71,6 +71,24 @@ static void try_a_pipe_stays_a_pipe(void)
     mem_free(path);
 }
 
+/* Inputs of tomorrow: what lies in a directory that is read as a whole. */
+static void try_an_output_among_inputs_is_refused(void)
+{
+    struct err err = {0};
+    char *in = fs_join(dir, "in"), *deep = fs_join(in, "new/out.parquet");
+    char *beside = fs_join(dir, "out.parquet"),
+         *list = mem_printf("%s/x.csv,%s", dir, in);
+    CHECK(fs_mkdirs(in, 0755, NULL) == RC_OK);
+    CHECK(io_guard_outside(deep, list, &err) == RC_INVAL);
+    CHECK(err.code == E0009 && strstr(err.msg, "would be an input the next time"));
+    CHECK(io_guard_outside(beside, list, &err) == RC_OK);
+    CHECK(io_guard_outside("-", in, &err) == RC_OK);
+    mem_free(in);
+    mem_free(deep);
+    mem_free(beside);
+    mem_free(list);
+}
+
 static void in_a_directory(void (*body)(void))
 {
     CHECK(fs_temp_dir("guard", &dir, NULL) == RC_OK);
@@ -88,11 +106,11 @@ CASE(links_and_dots_are_the_same_file)
 CASE(what_exists_needs_overwrite)
 CASE(a_directory_with_an_input_is_refused)
 CASE(a_pipe_stays_a_pipe)
+CASE(an_output_among_inputs_is_refused)
 
 static const struct tap_case cases[] = {
-    TAP(links_and_dots_are_the_same_file),
-    TAP(what_exists_needs_overwrite),
-    TAP(a_directory_with_an_input_is_refused),
-    TAP(a_pipe_stays_a_pipe),
+    TAP(links_and_dots_are_the_same_file),     TAP(what_exists_needs_overwrite),
+    TAP(a_directory_with_an_input_is_refused), TAP(a_pipe_stays_a_pipe),
+    TAP(an_output_among_inputs_is_refused),
 };
 TAP_MAIN(cases)
