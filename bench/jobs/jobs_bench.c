@@ -2,14 +2,17 @@
 /* jobs_bench fill WHERE N     N jobs into a store: prints jobs per second
  * jobs_bench list WHERE       lists and filters: prints milliseconds of each, best of 9
  * jobs_bench submit DIR N     N jobs of `true` by the whole way of `job submit`
+ * jobs_bench isolated DIR N   the same, isolated as a server isolates its users' jobs
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/isolate.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "job/isolation.h"
 #include "job/submit.h"
 
 static int fail(const struct err *err)
@@ -121,15 +124,37 @@ static int list(const char *where)
     return 0;
 }
 
-static int submit(const char *dir, int64_t n)
+/* What a server would find; false: this machine cannot isolate. */
+static bool find_isolation(const char *dir, struct job_isolation *out)
 {
+    struct isolate_found found;
+    char *scratch = mem_printf("%s/isolation", dir);
+    isolate_find(scratch, &found);
+    mem_free(scratch);
+    *out = (struct job_isolation){.first = ISOLATION_FIRST,
+                                  .count = ISOLATION_COUNT,
+                                  .processes = ISOLATION_PROCESSES,
+                                  .held = {found.cpu, found.memory, found.pids}};
+    if (found.mode == ISOLATE_NAMESPACES) {
+        out->own = true;
+        out->first = (int64_t)geteuid();
+    }
+    return found.mode >= ISOLATE_NAMESPACES;
+}
+
+static int submit(const char *dir, int64_t n, bool isolated)
+{
+    struct job_isolation isolation;
     struct err err = {0};
     struct store *store = NULL;
-    char host[200] = "", cwd[4096];
+    char host[200] = "";
     gethostname(host, sizeof(host) - 1);
     char *where = mem_printf("%s/jobs.db", dir), *node = mem_printf("%s:%s", host, dir);
     struct job_place p = {.dir = dir, .where = where, .owner = "bench", .node = node};
-    if (store_open(where, &store, &err) || !getcwd(cwd, sizeof(cwd)))
+    if (isolated && !find_isolation(dir, &isolation))
+        return 3;
+    p.isolation = isolated ? &isolation : NULL;
+    if (store_open(where, &store, &err))
         return fail(&err);
     p.store = store;
     int64_t from = clock_mono_ns();
@@ -137,7 +162,7 @@ static int submit(const char *dir, int64_t n)
         struct job_spec spec;
         struct job_submit_result r;
         if (job_spec_from_json("{\"command\": [\"true\", \"x\"]}", &spec, &err) ||
-            job_submit(&p, &spec, (const char *const *)environ, cwd, &r, &err))
+            job_submit(&p, &spec, (const char *const *)environ, "/", &r, &err))
             return fail(&err);
         job_spec_release(&spec);
     }
@@ -154,9 +179,12 @@ int main(int argc, char **argv)
     if (argc == 4 && str_to_i64(str_c(argv[3]), &n) && strcmp(argv[1], "fill") == 0)
         return fill(argv[2], n);
     if (argc == 4 && strcmp(argv[1], "submit") == 0)
-        return submit(argv[2], n);
+        return submit(argv[2], n, false);
+    if (argc == 4 && strcmp(argv[1], "isolated") == 0)
+        return submit(argv[2], n, true);
     if (argc == 3 && strcmp(argv[1], "list") == 0)
         return list(argv[2]);
-    fprintf(stderr, "usage: jobs_bench fill WHERE N | list WHERE | submit DIR N\n");
+    fprintf(stderr,
+            "usage: jobs_bench fill WHERE N | list WHERE | submit|isolated DIR N\n");
     return 2;
 }

@@ -34,6 +34,8 @@ enum rc confine_tree(const struct backend_job *j, struct err *err)
     char *tmp = fs_join(j->dir, "tmp");
     enum rc rc = fs_mkdirs(tmp, 0700, err);
     mem_free(tmp);
+    if (j->isolation->own)
+        return rc; /* it is the job's as it is ours */
     return rc ? rc : isolate_own(j->dir, names, uid, (gid_t)uid, err);
 }
 
@@ -91,10 +93,17 @@ enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
     if (!i->uid)
         return err_coded(err, RC_INVAL, E3203,
                          "this server runs jobs with an image only");
-    enum rc rc = open_network(j, err);
+    if (i->own && i->no_network && j->spec->workers > 1)
+        return err_coded(err, RC_UNSUPPORTED, E3205,
+                         "workers without a network cannot find each other unless the "
+                         "server is root: ask for one worker");
+    enum rc rc = i->own ? RC_OK : open_network(j, err);
     struct jail *jail = arena_alloc(a, sizeof(*jail));
     *jail = (struct jail){.uid = (uid_t)i->uid,
                           .gid = (gid_t)i->uid,
+                          .own = i->own,
+                          .alone = i->own && i->no_network,
+                          .also = i->hide[0] ? i->hide : NULL,
                           .hide = j->p->dir,
                           .tmp = arena_printf(a, "%s/tmp", j->dir),
                           .shm = w ? w->role->memory : 0,
@@ -104,6 +113,24 @@ enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
                           .network = j->network};
     *out = jail;
     return rc;
+}
+
+void confine_mounts(const struct backend_job *j, struct arena *a,
+                    struct backend_view_mount out[CONFINE_MOUNTS], size_t *n)
+{
+    static const char *const writable[] = {"usercode", "output"};
+    bool own = j->isolation && j->isolation->own;
+    *n = 0;
+    out[(*n)++] =
+        (struct backend_view_mount){.from = j->ml, .to = "/ml", .read_only = own};
+    for (size_t i = 0; own && i < ARRAY_LEN(writable); i++) {
+        char *from = fs_join(j->ml, writable[i]);
+        if (fs_is_dir(from))
+            out[(*n)++] =
+                (struct backend_view_mount){.from = arena_strdup(a, from),
+                                            .to = arena_printf(a, "/ml/%s", writable[i])};
+        mem_free(from);
+    }
 }
 
 struct cgroup_limits confine_limits(const struct backend_job *j,

@@ -15,6 +15,12 @@ enum rc confine_tree(const struct backend_job *j, struct err *err) MUST_CHECK;
 enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
                      struct arena *a, const struct jail **out,
                      struct err *err) MUST_CHECK;
+/* The job's tree as its view has it, in `a`: *n of them. Where the job has our id, only its
+ * program and outputs can be written to.
+ */
+#define CONFINE_MOUNTS 3
+void confine_mounts(const struct backend_job *j, struct arena *a,
+                    struct backend_view_mount out[CONFINE_MOUNTS], size_t *n);
 /* What it may use: memory, and if it is isolated processors and processes. */
 struct cgroup_limits confine_limits(const struct backend_job *j,
                                     const struct backend_worker *w);

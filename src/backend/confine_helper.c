@@ -72,9 +72,12 @@ enum rc confine_helper(struct sup *s, const char *const *argv, const char *const
     char *run = helper_run(s);
     const char *venv = arena_printf(&a, "%s/venv", s->dir);
     const char *list = arena_printf(&a, "%s/requirements.txt", s->dir);
-    struct backend_view_mount mounts[] = {{.from = s->ml, .to = "/ml"},
-                                          {.from = venv, .to = venv},
-                                          {.from = list, .to = list, .read_only = true}};
+    struct backend_view_mount mounts[CONFINE_MOUNTS + 2];
+    size_t n;
+    confine_mounts(&s->job, &a, mounts, &n);
+    mounts[n++] = (struct backend_view_mount){.from = venv, .to = venv};
+    mounts[n++] =
+        (struct backend_view_mount){.from = list, .to = list, .read_only = true};
     fill_helper_env(s, env, &own);
     struct backend_shim_spec spec = {.run = run,
                                      .log_most = job_space_log(s->p->dir),
@@ -88,7 +91,7 @@ enum rc confine_helper(struct sup *s, const char *const *argv, const char *const
                                      .secrets = none,
                                      .scratch = arena_printf(&a, "%s/root", s->dir),
                                      .mounts = mounts,
-                                     .n_mounts = ARRAY_LEN(mounts)};
+                                     .n_mounts = n};
     s->helper_end = done;
     enum rc rc = fs_mkdirs(venv, 0700, err);
     if (!rc)

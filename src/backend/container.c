@@ -118,7 +118,7 @@ static void add_confinement(words *v, struct arena *a, const struct backend_job 
         return;
     VEC_PUSH(v, "--cap-drop=ALL");
     VEC_PUSH(v, "--security-opt=no-new-privileges");
-    if (i->uid)
+    if (i->uid && !i->own)
         VEC_PUSH(v,
                  arena_printf(a, "--user=%jd:%jd", (intmax_t)i->uid, (intmax_t)i->uid));
     if (i->processes)

@@ -29,11 +29,19 @@
 #define DEPTH_MAX 100
 #define TRY_ID 65534 /* nobody, for a process that only ends */
 
+static struct jail try_as(void)
+{
+    bool own = geteuid() != 0;
+    return (struct jail){
+        .uid = TRY_ID, .gid = TRY_ID, .own = own, .alone = own, .network = -1};
+}
+
 /* A whole jail around a process that ends at once; 0, or an errno. */
 static int try_jail(const char *root, const char *tmp, char what[VIEW_ERROR_SIZE])
 {
-    struct jail j = {
-        .uid = TRY_ID, .gid = TRY_ID, .hide = root, .tmp = tmp, .network = -1};
+    struct jail j = try_as();
+    j.hide = root;
+    j.tmp = tmp;
     int rc = jail_build(&j, root, NULL, 0, what);
     pid_t pid = rc ? -1 : fork();
     if (rc)
@@ -48,8 +56,9 @@ static int try_jail(const char *root, const char *tmp, char what[VIEW_ERROR_SIZE
     return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-static bool accounts_possible(const char *scratch, char *why, size_t size)
+static bool jail_possible(const char *scratch, char *why, size_t size)
 {
+    static const char refused[] = "the kernel refuses a process namespace";
     char what[VIEW_ERROR_SIZE] = "";
     int fds[2], status = -1;
     char *tmp = fs_join(scratch, "tmp"), *root = fs_join(scratch, "root");
@@ -57,7 +66,10 @@ static bool accounts_possible(const char *scratch, char *why, size_t size)
                  fs_mkdirs(root, 0700, NULL) == RC_OK && pipe2(fds, O_CLOEXEC) == 0;
     pid_t outer = ready ? fork() : -1;
     if (outer == 0) { /* whoever makes a process namespace has its later children there */
-        pid_t pid = jail_fork();
+        struct jail j = try_as();
+        pid_t pid = jail_fork(&j);
+        if (pid < 0 && write(fds[1], refused, sizeof(refused) - 1) < 0)
+            _exit(1);
         if (pid == 0) {
             int rc = try_jail(root, tmp, what);
             char line[VIEW_ERROR_SIZE + 80];
@@ -112,11 +124,11 @@ static void find_limits(struct isolate_found *out)
 void isolate_find(const char *scratch, struct isolate_found *out)
 {
     *out = (struct isolate_found){.seccomp = seccomp_possible()};
-    if (geteuid() != 0)
+    if (jail_possible(scratch, out->why_not, sizeof(out->why_not)))
+        out->mode = geteuid() == 0 ? ISOLATE_ACCOUNTS : ISOLATE_NAMESPACES;
+    if (out->mode == ISOLATE_NAMESPACES)
         snprintf(out->why_not, sizeof(out->why_not),
                  "accounts of their own for jobs need a server that is root");
-    else if (accounts_possible(scratch, out->why_not, sizeof(out->why_not)))
-        out->mode = ISOLATE_ACCOUNTS;
     if (out->mode == ISOLATE_NONE && has_engine())
         out->mode = ISOLATE_CONTAINERS;
     find_limits(out);
@@ -127,9 +139,10 @@ void isolate_words(const struct isolate_found *f, struct buf *out)
     static const char *const modes[] = {
         "none: jobs run as this user and see all that it sees",
         "containers: jobs of others need an image",
+        "namespaces: each job has a view of the machine of its own, under this user's id",
         "accounts: jobs of each user have a user id and a view of the machine of their own"};
     buf_puts(out, modes[f->mode]);
-    if (f->mode == ISOLATE_ACCOUNTS && f->seccomp)
+    if (f->mode >= ISOLATE_NAMESPACES && f->seccomp)
         buf_puts(out, ", system calls filtered");
     if (f->cpu || f->memory || f->pids)
         buf_printf(out, ", control groups limit%s%s%s", f->cpu ? " processors" : "",

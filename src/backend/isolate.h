@@ -3,6 +3,8 @@
  *
  *     accounts    the server is root: every user's jobs have a user id of their own, and
  *                 each worker its own view of files and processes (backend/jail.h)
+ *     namespaces  the server is an ordinary user, and the kernel lets it make user
+ *                 namespaces: workers have the server's id, but such a view
  *     containers  the server is an ordinary user with podman or docker: jobs need an image
  *     none        neither: jobs run as the server
  */
@@ -15,7 +17,12 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum isolate_mode { ISOLATE_NONE, ISOLATE_CONTAINERS, ISOLATE_ACCOUNTS };
+enum isolate_mode {
+    ISOLATE_NONE,
+    ISOLATE_CONTAINERS,
+    ISOLATE_NAMESPACES,
+    ISOLATE_ACCOUNTS
+};
 
 struct isolate_found {
     enum isolate_mode mode;

@@ -2,7 +2,9 @@
 /* Order matters: the view is built as the server's user, because only that one can see the
  * job's tree below the directory of jobs; the identity is given up behind it, then the
  * last system calls. The first process keeps the server's identity, so that the job can
- * neither read its memory nor send it a signal; it has nothing open and only waits.
+ * neither read its memory nor send it a signal; it has nothing open and only waits. Without
+ * root both have one identity: there the kernel keeps the job from a process that is not
+ * dumpable, and from sending signals to the first of a process namespace.
  */
 #include "backend/jail.h"
 
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,11 +48,14 @@ static int failed(char *what, const char *step, const char *path)
     return errnum ? errnum : EIO;
 }
 
-pid_t jail_fork(void)
+pid_t jail_fork(const struct jail *j)
 {
-    if (unshare(CLONE_NEWPID) < 0)
-        return -1;
-    return fork();
+    char what[VIEW_ERROR_SIZE];
+    int rc = j->own                       ? backend_view_own_namespace(CLONE_NEWPID, what)
+             : unshare(CLONE_NEWPID) == 0 ? 0
+                                          : errno;
+    errno = rc;
+    return rc ? -1 : fork();
 }
 
 static bool below(const struct furnishing *f, const char *path, char out[PATH_MAX])
@@ -134,16 +141,34 @@ static int make_dev(const struct furnishing *f)
     return rc ? rc : mount_at(f, "tmpfs", "/dev/shm", MS_NODEV, options);
 }
 
-/* Where the directory of jobs would be seen, there is an empty one. */
+/* Where it would be seen, there is an empty directory, or an empty file. */
 static int hide(const struct furnishing *f, const char *path)
 {
     char to[PATH_MAX];
     struct stat st;
-    if (!path || !below(f, path, to) || stat(to, &st) < 0)
+    if (!path || path[0] != '/' || !path[1] || !below(f, path, to) || stat(to, &st) < 0)
         return 0;
+    if (!S_ISDIR(st.st_mode))
+        return bind_at(f, "/dev/null", path);
     if (mount("none", to, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755") < 0)
         return failed(f->what, "hide", path);
     return 0;
+}
+
+static int hide_others(const struct furnishing *f)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+    for (const char *at = f->j->also; at && *at && !rc;) {
+        size_t n = strcspn(at, "\n");
+        if (n < sizeof(path)) {
+            memcpy(path, at, n);
+            path[n] = '\0';
+            rc = hide(f, path);
+        }
+        at += n + (at[n] == '\n');
+    }
+    return rc;
 }
 
 static int furnish(void *arg, const char *root, char what[VIEW_ERROR_SIZE])
@@ -158,6 +183,8 @@ static int furnish(void *arg, const char *root, char what[VIEW_ERROR_SIZE])
         rc = bind_at(&f, f.j->tmp, "/tmp");
     if (!rc)
         rc = bind_at(&f, f.j->tmp, "/var/tmp");
+    if (!rc)
+        rc = hide_others(&f);
     return rc ? rc : hide(&f, f.j->hide);
 }
 
@@ -205,13 +232,18 @@ int jail_build(const struct jail *j, const char *scratch,
                char what[VIEW_ERROR_SIZE])
 {
     static const char *const skip[] = {"/proc", "/dev", "/tmp", "/run", NULL};
-    struct backend_view_rules rules = {
-        .skip = skip, .read_only = true, .furnish = furnish, .arg = (void *)(uintptr_t)j};
+    struct backend_view_rules rules = {.skip = skip,
+                                       .read_only = true,
+                                       .owner = j->own,
+                                       .furnish = furnish,
+                                       .arg = (void *)(uintptr_t)j};
     prctl(PR_SET_DUMPABLE, 0);
     if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
         return failed(what, "unshare", "IPC, host name and control groups");
     if (j->network >= 0 && setns(JAIL_NETWORK, CLONE_NEWNET) < 0)
         return failed(what, "enter", "the job's network");
+    if (j->alone && (unshare(CLONE_NEWNET) < 0 || loopback_up()))
+        return failed(what, "make", "a network of its own");
     return backend_view_enter_with(scratch, mounts, n, &rules, what);
 }
 
@@ -234,11 +266,22 @@ static void offer_to_oom(void)
     close(fd);
 }
 
+/* The capabilities of the owner of a user namespace. */
+static int drop_capabilities(char what[VIEW_ERROR_SIZE])
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capset, &head, none) < 0 ? failed(what, "drop", "capabilities")
+                                                : 0;
+}
+
 static int change_identity(const struct jail *j, char what[VIEW_ERROR_SIZE])
 {
     for (unsigned long cap = 0; cap <= CAPS_MAX; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* beyond the last: EINVAL */
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (j->own)
+        return drop_capabilities(what);
     if (setgroups(0, NULL) < 0)
         return failed(what, "leave", "the server's groups");
     if (setresgid(j->gid, j->gid, j->gid) < 0 || setresuid(j->uid, j->uid, j->uid) < 0)

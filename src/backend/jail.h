@@ -8,6 +8,10 @@
  *
  *     shim --jail_fork--> first process --jail_build--> fork --jail_drop--> exec
  *
+ * An ordinary user cannot change identities. There the first process and the worker have a
+ * user namespace in common: the worker has no capabilities in it, and the first process
+ * lets nobody look at it.
+ *
  * The view is the machine's, read-only, with /proc, /dev, /tmp and /run of its own, without
  * the directory of jobs, and with the job's own tree, packages and home in it.
  */
@@ -24,18 +28,22 @@
 struct jail {
     uid_t uid;
     gid_t gid;
+    bool own;           /* the same user as we are: without root, in a user namespace */
     const char *hide;   /* the directory of jobs */
+    const char *also;   /* further files and directories that it must not see, each on a
+                           line of its own; NULL: none */
     const char *tmp;    /* of this job: seen as /tmp and /var/tmp */
     int64_t shm;        /* bytes of /dev/shm; 0: a quarter of the machine's memory */
     int64_t processes;  /* at a time, where no control group counts them; 0: no limit */
     int64_t file_bytes; /* of one file; 0: no limit */
     bool gpus;          /* their device files are there */
     int network;        /* a network namespace to be in, also at JAIL_NETWORK; -1: none */
+    bool alone;         /* in one of its own, with a loopback: needs `own` */
 };
 #define JAIL_NETWORK 5
 
 /* As fork(); the child is the first process of a new process namespace. */
-pid_t jail_fork(void);
+pid_t jail_fork(const struct jail *j);
 /* In the child: namespaces and view. 0, or an errno with the step in `what`. */
 int jail_build(const struct jail *j, const char *scratch,
                const struct backend_view_mount *mounts, size_t n,

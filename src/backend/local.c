@@ -59,8 +59,11 @@ typedef VEC(struct backend_view_mount) mount_list;
 
 static void fill_mounts(const struct backend_job *j, struct arena *a, mount_list *out)
 {
-    struct backend_view_mount tree = {.from = j->ml, .to = "/ml"};
-    VEC_PUSH(out, tree);
+    struct backend_view_mount tree[CONFINE_MOUNTS];
+    size_t n;
+    confine_mounts(j, a, tree, &n);
+    for (size_t i = 0; i < n; i++)
+        VEC_PUSH(out, tree[i]);
     for (size_t i = 0; i < j->mounts->list.n; i++) {
         const struct job_contract_mount *m = &j->mounts->list.at[i];
         struct backend_view_mount v = {

@@ -201,7 +201,7 @@ static void launch(struct running *x, struct report *r)
         return;
     }
     pid_t self = getpid();
-    x->worker = x->spec->jail ? jail_fork() : fork();
+    x->worker = x->spec->jail ? jail_fork(x->spec->jail) : fork();
     if (x->worker == 0) {
         const int fds[2] = {out[1], err[1]};
         close(status[0]); /* so that its end is seen */

@@ -8,6 +8,7 @@
 #define BACKEND_SUP_PRIVATE_H
 
 #include "backend/backend.h"
+#include "backend/disk.h"
 #include "backend/gpu.h"
 #include "backend/phase.h"
 #include "backend/shim.h"
@@ -67,6 +68,7 @@ struct sup {
     struct backend_shim helper_shim; /* of one that is isolated */
     struct loop_fd helper_fd;
     loop_child_fn *helper_end;
+    struct backend_disk_look disk;
     bool sending;      /* copies go out, not in */
     int64_t copies_at; /* monotonic ns of the last word about them; 0: none are made */
     struct loop_fd control_watch;

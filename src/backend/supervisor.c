@@ -588,6 +588,7 @@ static void close_all(struct sup *s)
         loop_child_stop(&s->helper_watch);
     proc_destroy(s->helper);
     confine_helper_release(s);
+    backend_disk_look_end(&s->disk);
     if (s->job.ops)
         confine_release(&s->job);
     attempt_release(s);

@@ -47,25 +47,32 @@ static int write_once(const char *path, const char *text)
     return n < 0 ? -1 : 0;
 }
 
-/* Root needs no user namespace; everybody else becomes its owner and keeps the own id. */
-static int new_namespace(struct building *b)
+int backend_view_own_namespace(int flags, char what[VIEW_ERROR_SIZE])
 {
+    struct building b = {.what = what};
     char line[64];
     uid_t uid = geteuid();
     gid_t gid = getegid();
-    if (uid == 0 && unshare(CLONE_NEWNS) == 0)
-        return 0;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return failed(b, "unshare", "user and mount namespace");
+    if (unshare(CLONE_NEWUSER | flags) < 0)
+        return failed(&b, "unshare", "a user namespace");
     snprintf(line, sizeof(line), "%u %u 1", (unsigned)uid, (unsigned)uid);
     if (write_once("/proc/self/uid_map", line) < 0)
-        return failed(b, "write", "/proc/self/uid_map");
+        return failed(&b, "write", "/proc/self/uid_map");
     if (write_once("/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
-        return failed(b, "write", "/proc/self/setgroups");
+        return failed(&b, "write", "/proc/self/setgroups");
     snprintf(line, sizeof(line), "%u %u 1", (unsigned)gid, (unsigned)gid);
     if (write_once("/proc/self/gid_map", line) < 0)
-        return failed(b, "write", "/proc/self/gid_map");
+        return failed(&b, "write", "/proc/self/gid_map");
     return 0;
+}
+
+/* Root needs no user namespace; everybody else becomes its owner and keeps the own id. */
+static int new_namespace(struct building *b)
+{
+    bool owner = geteuid() == 0 || (b->rules && b->rules->owner);
+    if (owner && unshare(CLONE_NEWNS) == 0)
+        return 0;
+    return backend_view_own_namespace(CLONE_NEWNS, b->what);
 }
 
 /* Is `dir` a true ancestor of `path`? */

@@ -24,6 +24,7 @@ struct backend_view_rules {
     const char *const
         *skip;      /* directories of "/" that stay empty, NULL behind the last */
     bool read_only; /* all that is the machine's; no devices, no set-uid bits */
+    bool owner;     /* the process owns its user namespace already */
     /* Called before the mounts are put, with the new root; 0 or an errno. */
     int (*furnish)(void *arg, const char *root, char what[VIEW_ERROR_SIZE]);
     void *arg;
@@ -34,6 +35,10 @@ struct backend_view_rules {
  */
 int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
                        size_t n, char what[VIEW_ERROR_SIZE]);
+/* A user namespace, and those of `flags`, in which the process has all capabilities and
+ * keeps its one user and group id.
+ */
+int backend_view_own_namespace(int flags, char what[VIEW_ERROR_SIZE]);
 int backend_view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
                             size_t n, const struct backend_view_rules *rules,
                             char what[VIEW_ERROR_SIZE]);

@@ -241,12 +241,27 @@ static const struct sup_worker *over_memory(const struct sup *s)
     return NULL;
 }
 
+static bool over_disk(struct sup *s, char *text, size_t size)
+{
+    int64_t most = s->job.isolation ? s->job.isolation->disk_bytes : 0;
+    int64_t used = most ? backend_disk_look(&s->disk, s->dir) : -1;
+    if (used <= most)
+        return false;
+    snprintf(text, size, "the job wrote %jd MiB, more than the %jd MiB of --job-disk",
+             (intmax_t)(used >> 20), (intmax_t)(most >> 20));
+    return true;
+}
+
 void watch_limits(struct sup *s)
 {
     const struct job_status *st = &s->rec.now;
     char text[200];
     if (s->phase != PHASE_RUNNING || s->suspended)
         return;
+    if (over_disk(s, text, sizeof(text))) {
+        attempt_stop(s, WHY_QuotaExceeded, true, text);
+        return;
+    }
     if (s->spec.timeout_s > 0 && st->started &&
         clock_wall_ns() - st->started > (int64_t)(s->spec.timeout_s * 1e9)) {
         snprintf(text, sizeof(text), "ran longer than %g s", s->spec.timeout_s);

@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
+/* Messages name files and values of others, and end on a terminal. */
+static void make_safe(struct err *err)
+{
+    utf8_hide_controls(err->msg, strlen(err->msg), false);
+}
+
 /* A message that was cut says so. */
 static void mark_cut(char *msg, int wanted)
 {
@@ -18,10 +26,13 @@ static void set_message(struct err *err, enum code code, const char *fmt, va_lis
 
 static void set_message(struct err *err, enum code code, const char *fmt, va_list ap)
 {
+    char msg[ERR_MSG_SIZE]; /* the old message may be among the arguments */
     if (!err)
         return;
     err->code = code;
-    mark_cut(err->msg, vsnprintf(err->msg, sizeof(err->msg), fmt, ap));
+    mark_cut(msg, vsnprintf(msg, sizeof(msg), fmt, ap));
+    memcpy(err->msg, msg, strlen(msg) + 1);
+    make_safe(err);
 }
 
 enum rc err_set(struct err *err, enum rc rc, const char *fmt, ...)
@@ -57,6 +68,7 @@ enum rc err_wrap(struct err *err, enum rc rc, const char *fmt, ...)
     size_t room = sizeof(err->msg) - (size_t)n;
     int more = snprintf(err->msg + n, room, ": %s", old);
     mark_cut(err->msg, n + more);
+    make_safe(err);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,5 +15,9 @@ size_t utf8_len(const char *s, size_t n);
 size_t utf8_put(uint32_t c, char out[4]);
 /* Characters in n bytes of valid UTF-8. */
 size_t utf8_count(const char *s, size_t n);
+/* For a terminal: every byte of a control character becomes '?', in place, also those of
+ * eight bits. Line feeds and tabs stay; so do colours (ESC [ ... m) when `colours`.
+ */
+void utf8_hide_controls(char *s, size_t n, bool colours);
 
 #endif

@@ -15,6 +15,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/job_flags.h"
+#include "cmd/server_isolate.h"
 #include "job/submit.h"
 #include "text/json.h"
 
@@ -22,7 +23,7 @@ struct submit_conf {
     struct job_where where;
     struct job_flags flags;
     const char *format;
-    bool json, wait;
+    bool isolate, json, wait;
 };
 
 static const struct opt opts[] = {
@@ -30,6 +31,10 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct submit_conf, flags.client_token, NULL,
               "submit at most one job per token"),
      .meta = "T"},
+    {OPT_BOOL(
+        struct submit_conf, isolate, "false",
+        "keep the job away from your files and processes, as a server does; without "
+        "--source it starts in an empty directory")},
     {OPT_HEADING("Answer")},
     {OPT_BOOL(struct submit_conf, json, "false", "print one JSON object")},
     {OPT_BOOL(struct submit_conf, wait, "false",
@@ -173,6 +178,19 @@ static enum rc submit_array(const struct cmd_place *p, struct job_spec *spec,
     return rc;
 }
 
+/* The current directory is not in the view of an isolated job. */
+static enum rc start_empty(const struct cmd_place *p, struct job_spec *s, struct err *err)
+{
+    char *empty = fs_join(p->p.dir, "empty");
+    enum rc rc = fs_mkdirs(empty, 0700, err);
+    if (!rc) {
+        job_spec_put(s, "source", empty);
+        rc = job_spec_again(s, err);
+    }
+    mem_free(empty);
+    return rc;
+}
+
 static enum rc submit_job(const struct submit_conf *c, const struct opt_args *args,
                           const struct cmd_place *p, struct submitted *out,
                           struct err *err)
@@ -182,6 +200,8 @@ static enum rc submit_job(const struct submit_conf *c, const struct opt_args *ar
     enum rc rc = job_flags_load(opts, c, args, 0, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
+    if (!rc && c->isolate && !spec.s->has_source)
+        rc = start_empty(p, &spec, err);
     if (!rc)
         rc = resolve_after(p, &spec, err);
     if (!rc)
@@ -315,21 +335,45 @@ static enum rc run_foreground(const struct submit_conf *c, const struct cmd_plac
 typedef enum rc taken_fn(const struct submit_conf *c, const struct cmd_place *p,
                          const struct submitted *s, struct err *err);
 
+/* One's own job under the conditions of a stranger's. */
+static enum rc isolate_own_job(struct cmd_place *p, struct server_isolate *s,
+                               struct err *err)
+{
+    const struct server_isolate_conf conf = {.job_uids = SERVER_ISOLATE_UIDS,
+                                             .job_processes = ISOLATION_PROCESSES,
+                                             .job_network = "host"};
+    if (!p->ops->here)
+        return err_coded(err, RC_INVAL, E3205,
+                         "--isolate is for jobs of this machine; a server isolates all");
+    enum rc rc = server_isolate_find(p->p.dir, &conf, s, err);
+    if (!rc && (!s->on || s->images_only))
+        rc = err_coded(err, RC_UNSUPPORTED, E3205, "--isolate: %.200s",
+                       s->found.why_not[0] ? s->found.why_not : "not possible here");
+    if (!rc)
+        p->p.isolation = &s->jobs;
+    return rc;
+}
+
 static enum rc submit_and(const void *conf, const struct opt_args *args, taken_fn *then,
                           struct err *err)
 {
     const struct submit_conf *c = conf;
     struct cmd_place p;
     struct submitted s = {.array = ""};
+    struct server_isolate isolate = {.on = false};
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = submit_job(c, args, &p, &s, err);
+    if (c->isolate)
+        rc = isolate_own_job(&p, &isolate, err);
+    if (!rc)
+        rc = submit_job(c, args, &p, &s, err);
     if (!rc) {
         say_what_happened(&s.r);
         rc = then(c, &p, &s, err);
     }
     job_ids_release(&s.ids);
+    server_isolate_release(&isolate);
     cmd_place_close(&p);
     return rc;
 }

@@ -2,7 +2,8 @@
 /* login and logout. A token comes from the environment, a file or standard input, where it is
  * not shown, or from a login at the server's OpenID provider (login_oidc.c). It is tried at
  * the server before anything is stored; URL, token and the certificates of --ca then lie in
- * one file that only its owner may read (remote.c), and logging out removes it.
+ * one file that only its owner may read (remote.c), and logging out removes it. The server is
+ * told, so that a file with the first admin's token can go.
  */
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,15 @@ static enum rc take_token(const struct login_conf *c, char **out, struct err *er
     return rc;
 }
 
+/* So that it removes the file with the first token. One that is older does not know how. */
+static void tell_server(const struct remote *r)
+{
+    struct remote_ask q = {.method = "POST", .path = "/api/v1/me/stored"};
+    struct err err = {0};
+    enum rc rc = remote_call(r, &q, NULL, NULL, &err);
+    (void)rc;
+}
+
 static enum rc login_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
@@ -110,6 +120,8 @@ static enum rc login_command(const void *conf, const struct opt_args *args,
         rc = remote_call(&r, &q, &doc, NULL, err);
     if (!rc)
         rc = remote_store(&r, &path, err);
+    if (!rc)
+        tell_server(&r);
     if (!rc)
         printf("logged in to %s as %s (%s)\n", r.url, node_get_text(doc.root, "name", ""),
                node_get_text(doc.root, "role", ""));

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
 
@@ -12,6 +14,8 @@ enum rc cmd_print(struct buf *b, struct err *err)
     enum rc rc = buf_check(b, err);
     if (rc)
         return rc;
+    if (b->n && isatty(STDOUT_FILENO)) /* a pipe gets the bytes as they are */
+        utf8_hide_controls(b->p, b->n, true);
     if (fwrite(buf_str(b), 1, b->n, stdout) != b->n || fflush(stdout) != 0)
         return err_sys(err, errno, "cannot write to stdout");
     buf_clear(b);

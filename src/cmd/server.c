@@ -28,7 +28,7 @@
 
 struct server_conf {
     struct job_where where;
-    const char *listen, *tls_cert, *tls_key, *log, *experiments;
+    const char *listen, *tls_cert, *tls_key, *log, *experiments, *policy;
     const char *oidc_issuer, *oidc_client_id, *oidc_client_secret_file, *oidc_claim,
         *oidc_domain, *oidc_role;
     double oidc_lifetime;
@@ -85,6 +85,9 @@ static const struct opt opts[] = {
               "~/nni-experiments"),
      .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
+    {OPT_TEXT(struct server_conf, policy, NULL,
+              "file with what jobs of each role may ask for; see docs/server.md"),
+     .meta = "FILE"},
     {OPT_HEADING("Login through an OpenID provider")},
     {OPT_TEXT(struct server_conf, oidc_issuer, NULL,
               "address of the provider, as its tokens name it"),
@@ -106,13 +109,15 @@ static const struct opt opts[] = {
     {OPT_DURATION(struct server_conf, oidc_lifetime, "12h", 60, 31536000,
                   "lifetime of a login")},
     {OPT_HEADING("Isolation of jobs")},
-    {OPT_TEXT(struct server_conf, jobs.job_uids, "1879100000-1879165535",
+    {OPT_TEXT(struct server_conf, jobs.job_uids, SERVER_ISOLATE_UIDS,
               "user ids to run jobs under when the server is root, one per user"),
      .meta = "FIRST-LAST"},
     {OPT_INT(struct server_conf, jobs.job_processes, "4096", 16, 4194304,
              "maximum number of processes and threads per worker")},
     {OPT_SIZE(struct server_conf, jobs.job_file_size, "0", 0, INT64_MAX,
               "maximum size of a file that a job writes; 0: no limit")},
+    {OPT_SIZE(struct server_conf, jobs.job_disk, "0", 0, INT64_MAX,
+              "maximum size of all files that a job writes; 0: no limit")},
     {OPT_CHOICE(struct server_conf, jobs.job_network, "host", "host|none",
                 "network of jobs: the host's, or only a loopback of their own")},
     {OPT_BOOL(struct server_conf, jobs.trust_submitters, "false",
@@ -197,11 +202,22 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     if (rc)
         return rc;
     struct server_isolate isolate;
-    rc = server_isolate_find(p.p.dir, &c->jobs, &isolate, err);
+    struct server_isolate_conf jobs = c->jobs;
+    jobs.keys[0] = c->tls_key;
+    jobs.keys[1] = c->oidc_client_secret_file;
+    rc = server_isolate_find(p.p.dir, &jobs, &isolate, err);
     if (rc) {
         cmd_place_close(&p);
         return rc;
     }
+    struct team_policy *policy = NULL;
+    rc = c->policy ? team_policy_open(c->policy, &policy, err) : RC_OK;
+    if (rc) {
+        server_isolate_release(&isolate);
+        cmd_place_close(&p);
+        return rc;
+    }
+    p.p.gate = policy ? team_policy_gate(policy) : NULL;
     p.p.isolation = isolate.on ? &isolate.jobs : NULL;
     p.p.served = true;
     block_signals();
@@ -259,6 +275,8 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     mem_free(secret);
     mem_free(experiments);
     mem_free(hosts);
+    server_isolate_release(&isolate);
+    team_policy_close(policy);
     cmd_place_close(&p);
     return rc;
 }

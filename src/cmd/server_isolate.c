@@ -2,9 +2,11 @@
 #include "cmd/server_isolate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/fs.h"
 #include "base/mem.h"
 
@@ -27,12 +29,56 @@ static enum rc read_range(const char *text, struct job_isolation *out, struct er
     return RC_OK;
 }
 
+static void hide_path(struct buf *b, const char *path)
+{
+    char *real = path && *path ? realpath(path, NULL) : NULL;
+    if (real && !strchr(real, '\n'))
+        buf_printf(b, "%s%s", b->n ? "\n" : "", real);
+    free(real);
+}
+
+/* One id for all: what is this user's alone must not be in the view. */
+static void share_id(struct server_isolate *s, const char *const keys[2])
+{
+    static const char *const places[] = {"HOME",
+                                         "XDG_CONFIG_HOME",
+                                         "XDG_STATE_HOME",
+                                         "AWS_SHARED_CREDENTIALS_FILE",
+                                         "AWS_CONFIG_FILE",
+                                         "ODPS_CONFIG_FILE_PATH",
+                                         "PGPASSFILE",
+                                         "PGSERVICEFILE",
+                                         "PIP_CONFIG_FILE",
+                                         "NETRC",
+                                         "KUBECONFIG",
+                                         "DOCKER_CONFIG",
+                                         "REGISTRY_AUTH_FILE"};
+    struct buf b;
+    buf_init(&b, ISOLATION_HIDE_SIZE - 1);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        hide_path(&b, env_get(places[i]));
+    for (size_t i = 0; i < 2; i++)
+        hide_path(&b, keys[i]);
+    s->jobs.own = true;
+    s->jobs.first = (int64_t)geteuid();
+    s->jobs.count = 1;
+    s->hide = buf_take(&b);
+    s->jobs.hide = s->hide;
+}
+
+void server_isolate_release(struct server_isolate *s)
+{
+    mem_free(s->hide);
+    s->hide = NULL;
+}
+
 enum rc server_isolate_find(const char *dir, const struct server_isolate_conf *c,
                             struct server_isolate *out, struct err *err)
 {
     *out = (struct server_isolate){
         .jobs = {.processes = c->job_processes,
                  .file_bytes = c->job_file_size,
+                 .disk_bytes = c->job_disk,
                  .no_network = strcmp(c->job_network, "none") == 0}};
     enum rc rc = read_range(c->job_uids, &out->jobs, err);
     if (rc)
@@ -47,6 +93,8 @@ enum rc server_isolate_find(const char *dir, const struct server_isolate_conf *c
     out->on = !c->trust_submitters && out->found.mode != ISOLATE_NONE;
     out->others = c->trust_submitters || out->on;
     out->images_only = out->found.mode == ISOLATE_CONTAINERS;
+    if (out->found.mode == ISOLATE_NAMESPACES)
+        share_id(out, c->keys);
     if (out->images_only)
         out->jobs.count = 0;
     return RC_OK;

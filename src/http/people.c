@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and their tokens. All but http_get_me() is for admins, and the last admin can be
+/* Users and their tokens. All but http_get_me() and http_stored_token() is for admins, and the last admin can be
  * neither disabled nor deleted nor given a smaller role. The text of a token is told
  * once, in the answer that makes it; lists show its id. Whatever may take a right away
  * makes http/auth.c forget the tokens that it has looked up, so the right ends with the
  * next request to this server.
  */
+#include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "store/users.h"
+
+#define LOG_AREA "server"
 
 static void put_names(struct json_out *j, const char *key, const char *names)
 {
@@ -48,6 +54,30 @@ enum rc http_get_me(struct http_call *c, struct err *err)
     put_names(&c->json, "projects", c->who.projects);
     json_close(&c->json, '}');
     return RC_OK;
+}
+
+/* The token of the first start lies in a file until somebody keeps it elsewhere. */
+static void remove_first_token(struct http_call *c)
+{
+    const char *given =
+        MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, "Authorization");
+    char *path = fs_join(c->place.dir, "admin.token"), *text = NULL;
+    size_t n = 0;
+    if (given && strlen(given) > 7 && fs_read(path, 4096, &text, &n, NULL) == RC_OK) {
+        struct str kept = str_trim(str_of(text, n));
+        text[kept.p - text + (ptrdiff_t)kept.n] = '\0';
+        if (httpd_same(kept.p, given + 7) && unlink(path) == 0)
+            log_info("admin.token was used to log in and is removed");
+        explicit_bzero(text, n);
+    }
+    mem_free(text);
+    mem_free(path);
+}
+
+enum rc http_stored_token(struct http_call *c, struct err *err)
+{
+    remove_first_token(c);
+    return http_get_me(c, err);
 }
 
 enum rc http_list_users(struct http_call *c, struct err *err)

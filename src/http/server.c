@@ -123,14 +123,15 @@ static struct http_conn *conn_of(struct MHD_Connection *conn)
     return info ? info->socket_context : NULL;
 }
 
-static enum rc check_framing(struct http_call *c, const char *version, struct err *err)
+static enum rc check_framing(struct http_call *c, const char *method, const char *version,
+                             struct err *err)
 {
-    const char *wrong = http_framing_check(c->conn, version);
-    if (!wrong)
+    struct http_framing f = http_framing_check(c->conn, method, version);
+    if (!f.wrong)
         return RC_OK;
-    c->status = 400;
+    c->status = f.status;
     c->hang_up = true;
-    return err_coded(err, RC_INVAL, E5003, "%s", wrong);
+    return err_coded(err, RC_INVAL, E5003, "%s", f.wrong);
 }
 
 int64_t http_user_most(const struct api *a)
@@ -149,7 +150,7 @@ static enum MHD_Result server_begin(struct api *a, struct http_call *c,
     c->begun = true;
     c->type = method;
     buf_init(&c->out, (size_t)1 << 20);
-    enum rc rc = check_framing(c, version, &err);
+    enum rc rc = check_framing(c, method, version, &err);
     if (!rc)
         rc = api_admit(c, &err);
     c->type = NULL;
@@ -284,14 +285,20 @@ static enum rc listen_on(struct api *a, const union httpd_address *at, struct er
                                    {MHD_OPTION_HTTPS_MEM_CERT, 0, a->cert},
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+#if MHD_VERSION >= 0x00097701
+    struct MHD_OptionItem strict[] = {{MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL},
+                                      {MHD_OPTION_END, 0, NULL}};
+#else
+    struct MHD_OptionItem strict[] = {{MHD_OPTION_END, 0, NULL}};
+#endif
     a->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, server_handle, a, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
         MHD_OPTION_SOCK_ADDR, &at->any, MHD_OPTION_THREAD_POOL_SIZE,
         a->o.threads > 1 ? (unsigned)a->o.threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, a, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        a, MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_ARRAY,
-        a->cert ? tls : none, MHD_OPTION_END);
+        a, MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_ARRAY, strict,
+        MHD_OPTION_ARRAY, a->cert ? tls : none, MHD_OPTION_END);
     if (!a->daemon)
         return err_coded(err, RC_IO, E5001, "cannot listen on %.80s: %s", a->o.listen,
                          strerror(errno));

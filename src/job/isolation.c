@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -79,18 +80,28 @@ enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
                             const char *owner, const char *job, struct err *err)
 {
     int64_t uid = 0;
-    enum rc rc = x->count ? job_isolation_account(dir, x, owner, &uid, err) : RC_OK;
+    enum rc rc = x->own     ? (uid = x->first, RC_OK)
+                 : x->count ? job_isolation_account(dir, x, owner, &uid, err)
+                            : RC_OK;
     if (rc)
         return rc;
     char *path = fs_join(job, "isolation.json");
-    char *text = mem_printf("{\"uid\": %jd, \"processes\": %jd, \"file_bytes\": %jd, "
-                            "\"no_network\": %d, \"held_cpu\": %d, "
-                            "\"held_memory\": %d, \"held_processes\": %d}\n",
-                            (intmax_t)uid, (intmax_t)x->processes,
-                            (intmax_t)x->file_bytes, (int)x->no_network, (int)x->held.cpu,
-                            (int)x->held.memory, (int)x->held.processes);
-    rc = job_file_put(path, text, strlen(text), 0600, err);
-    mem_free(text);
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_printf(&b,
+               "{\"uid\": %jd, \"processes\": %jd, \"file_bytes\": %jd, "
+               "\"disk_bytes\": %jd, "
+               "\"no_network\": %d, \"own\": %d, \"held_cpu\": %d, "
+               "\"held_memory\": %d, \"held_processes\": %d, \"hide\": ",
+               (intmax_t)uid, (intmax_t)x->processes, (intmax_t)x->file_bytes,
+               (intmax_t)x->disk_bytes, (int)x->no_network, (int)x->own, (int)x->held.cpu,
+               (int)x->held.memory, (int)x->held.processes);
+    buf_json_str(&b, x->hide ? x->hide : "", x->hide ? strlen(x->hide) : 0);
+    buf_puts(&b, "}\n");
+    rc = buf_check(&b, err);
+    if (!rc)
+        rc = job_file_put(path, buf_str(&b), b.n, 0600, err);
+    buf_release(&b);
     mem_free(path);
     return rc;
 }
@@ -102,7 +113,7 @@ enum rc job_isolation_read(const char *job, struct job_isolation_job *out, bool 
     struct doc doc = {0};
     size_t n = 0;
     *found = fs_exists(path);
-    enum rc rc = *found ? fs_read(path, 4096, &text, &n, err) : RC_OK;
+    enum rc rc = *found ? fs_read(path, 1 << 16, &text, &n, err) : RC_OK;
     const struct node *map = text ? job_json_open(text, &doc) : NULL;
     if (!rc && *found && (!map || !node_find(map, "uid")))
         rc = err_set(err, RC_IO, "'%s' is damaged", path);
@@ -111,10 +122,14 @@ enum rc job_isolation_read(const char *job, struct job_isolation_job *out, bool 
             .uid = node_get_int(map, "uid", -1),
             .processes = node_get_int(map, "processes", 0),
             .file_bytes = node_get_int(map, "file_bytes", 0),
+            .disk_bytes = node_get_int(map, "disk_bytes", 0),
             .no_network = node_get_int(map, "no_network", 0) != 0,
+            .own = node_get_int(map, "own", 0) != 0,
             .held = {node_get_int(map, "held_cpu", 0) != 0,
                      node_get_int(map, "held_memory", 0) != 0,
                      node_get_int(map, "held_processes", 0) != 0}};
+    if (!rc && *found)
+        snprintf(out->hide, sizeof(out->hide), "%s", node_get_text(map, "hide", ""));
     if (doc.src)
         doc_release(&doc);
     mem_free(text);

@@ -16,6 +16,7 @@
 #define ISOLATION_FIRST 1879100000 /* beyond what distributions and systemd give out */
 #define ISOLATION_COUNT 65536
 #define ISOLATION_PROCESSES 4096
+#define ISOLATION_HIDE_SIZE 4096
 
 /* What control groups limit on this machine: a worker does not start without. */
 struct job_isolation_held {
@@ -25,8 +26,11 @@ struct job_isolation_held {
 /* What a server asks for its jobs. */
 struct job_isolation {
     int64_t first, count; /* user ids; 0: the server's own, for containers alone */
+    bool own;             /* all have the server's own id, `first`, in user namespaces */
+    const char *hide;     /* what such a job must not see; as in backend/jail.h */
     int64_t processes;    /* of one worker; 0: no limit */
     int64_t file_bytes;   /* of one file; 0: no limit */
+    int64_t disk_bytes;   /* of all that a job writes; 0: no limit */
     bool no_network;      /* jobs see nothing but each its own loopback */
     struct job_isolation_held held;
 };
@@ -41,9 +45,10 @@ enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
 
 /* What one job runs under. */
 struct job_isolation_job {
-    int64_t uid; /* 0: the server's own */
-    int64_t processes, file_bytes;
-    bool no_network;
+    int64_t uid; /* 0: the server's own, in containers */
+    int64_t processes, file_bytes, disk_bytes;
+    bool no_network, own;
+    char hide[ISOLATION_HIDE_SIZE];
     struct job_isolation_held held;
 };
 /* *found is false when the job has none; a file that cannot be read is RC_IO, because the

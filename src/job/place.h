@@ -27,6 +27,7 @@
 #include "store/store.h"
 
 struct job_isolation;
+struct job_gate;
 
 /* What every operation on jobs needs; all borrowed. */
 struct job_place {
@@ -36,6 +37,7 @@ struct job_place {
     const char *owner; /* who asks */
     const char *node;  /* this machine and directory */
     const struct job_isolation *isolation; /* for jobs of a server's users; NULL: none */
+    const struct job_gate *gate; /* asked about jobs of a server's users; NULL: none */
     bool served;      /* a server's: its keys are not its users' (job/access.h) */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };

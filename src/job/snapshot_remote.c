@@ -87,6 +87,13 @@ static enum rc malformed(struct err *err)
     return err_coded(err, RC_FORMAT, E3004, "a snapshot's list is malformed");
 }
 
+/* A text of JSON may hold a NUL, behind which nobody looks. */
+static bool holds_nul(const struct node *n, const char *key)
+{
+    const struct node *v = node_find(n, key);
+    return v && v->kind == NODE_STR && memchr(v->text.p, '\0', v->text.n);
+}
+
 static bool parts_ok(const struct node *parts)
 {
     if (parts->kind != NODE_LIST || !parts->list.n)
@@ -114,7 +121,8 @@ enum rc job_snapshot_entry_read(const struct node *n, struct job_snapshot_entry 
     int kinds = (file != NULL) + (exec != NULL) + (parts != NULL) + (exec_parts != NULL) +
                 (e.link != NULL);
     if (!e.path || kinds != 1 || (e.id && !job_snapshot_id_ok(e.id)) ||
-        (e.parts && !parts_ok(e.parts)))
+        (e.parts && !parts_ok(e.parts)) || holds_nul(n, "path") || holds_nul(n, "link") ||
+        holds_nul(n, "file") || holds_nul(n, "exec"))
         return malformed(err);
     *out = e;
     return RC_OK;

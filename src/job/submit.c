@@ -18,6 +18,7 @@
 #include "job/access.h"
 #include "job/bucket.h"
 #include "job/environ.h"
+#include "job/gate.h"
 #include "job/inputs.h"
 #include "job/isolation.h"
 #include "job/metric.h"
@@ -94,6 +95,8 @@ static enum rc ask_stores(struct job_spec *s, const struct job_channels *c,
 struct given {
     const char *const *env, *const *secrets;
     enum job_access access;
+    const struct job_isolation *isolation; /* NULL: none */
+    struct job_isolation stricter;         /* by the gate */
 };
 
 /* Inputs that were sent beside the program. */
@@ -128,6 +131,20 @@ static enum rc check_after(const struct job_place *p, const char *const *ids, in
                  : err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", ids[i]);
     }
     return rc;
+}
+
+/* What a server's administrator has to say about it. */
+static enum rc pass_gate(const struct job_place *p, const struct job_spec *s,
+                         struct given *g, struct err *err)
+{
+    g->isolation = p->isolation;
+    if (!p->gate || !job_access_is_guest(p))
+        return RC_OK;
+    if (p->isolation) {
+        g->stricter = *p->isolation;
+        g->isolation = &g->stricter;
+    }
+    return p->gate->check(p->gate->arg, p, s, p->isolation ? &g->stricter : NULL, err);
 }
 
 static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
@@ -234,8 +251,8 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
         rc = keep_env(s, dir, g, err);
     if (!rc)
         rc = job_secrets_capture(s, g->secrets, secrets, err);
-    if (!rc && p->isolation && (p->isolation->count || s->s->has_image))
-        rc = job_isolation_write(p->dir, p->isolation, p->owner, dir, err);
+    if (!rc && g->isolation && (g->isolation->count || s->s->has_image))
+        rc = job_isolation_write(p->dir, g->isolation, p->owner, dir, err);
     mem_free(secrets);
     return rc;
 }
@@ -384,7 +401,9 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
         *out = r;
         return RC_OK;
     }
-    enum rc rc = check_all(p, s, cwd, &given, err);
+    enum rc rc = pass_gate(p, s, &given, err);
+    if (!rc)
+        rc = check_all(p, s, cwd, &given, err);
     if (!rc)
         rc = fill_in(s, cwd, err);
     if (!rc)

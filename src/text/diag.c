@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/utf8.h"
 
 #define EXCERPT_MAX 160 /* characters of a line that are shown */
@@ -121,8 +122,13 @@ static struct paint paint_of(enum severity s, bool colour)
 /* Tabs become one blank, so that the caret stands below its character. */
 static void put_visible(struct buf *out, struct str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        buf_putc(out, (unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f ? ' ' : s.p[i]);
+    for (size_t i = 0; i < s.n; i++) {
+        bool c1 = (unsigned char)s.p[i] == 0xc2 && i + 1 < s.n &&
+                  ((unsigned char)s.p[i + 1] & 0xe0) == 0x80;
+        i += c1; /* a control character of two bytes */
+        buf_putc(out,
+                 c1 || (unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f ? ' ' : s.p[i]);
+    }
 }
 
 /* The part of a long line that holds column `col`: *skip characters are left out before
@@ -169,6 +175,16 @@ static void put_excerpt(struct buf *out, const struct diag *g, uint32_t line,
     buf_printf(out, "%s\n", p->off);
 }
 
+/* File names and values come from outside; what they do to a terminal must not. */
+static void put_safe(struct buf *out, const char *before, const char *text)
+{
+    char *copy = mem_strdup(text);
+    utf8_hide_controls(copy, strlen(copy), false);
+    buf_puts(out, before);
+    buf_puts(out, copy);
+    mem_free(copy);
+}
+
 static void put_one(struct buf *out, const struct diag *g, bool colour)
 {
     struct paint p = paint_of(g->severity, colour);
@@ -177,18 +193,27 @@ static void put_one(struct buf *out, const struct diag *g, bool colour)
     buf_puts(out, p.bold);
     if (g->at.src) {
         source_locate(g->at.src, g->at.off, &line, &col);
-        buf_printf(out, "%s:%u:%u: ", g->at.src->name, line, col);
+        put_safe(out, "", g->at.src->name);
+        buf_printf(out, ":%u:%u: ", line, col);
     }
     buf_printf(out, "%s%s", p.kind, severity_names[g->severity]);
     if (info)
         buf_printf(out, "[%s]", info->id);
-    buf_printf(out, "%s%s: %s%s\n", p.off, p.bold, g->msg, p.off);
+    buf_printf(out, "%s%s", p.off, p.bold);
+    put_safe(out, ": ", g->msg);
+    buf_printf(out, "%s\n", p.off);
     if (g->at.src)
         put_excerpt(out, g, line, col, &p);
-    if (g->where)
-        buf_printf(out, "%s       =%s in %s\n", p.dim, p.off, g->where);
-    if (g->hint)
-        buf_printf(out, "%s       =%s %s\n", p.dim, p.off, g->hint);
+    if (g->where) {
+        buf_printf(out, "%s       =%s", p.dim, p.off);
+        put_safe(out, " in ", g->where);
+        buf_putc(out, '\n');
+    }
+    if (g->hint) {
+        buf_printf(out, "%s       =%s", p.dim, p.off);
+        put_safe(out, " ", g->hint);
+        buf_putc(out, '\n');
+    }
 }
 
 void diags_print(const struct diags *d, struct buf *out, bool colour)

@@ -151,6 +151,21 @@ colours_on_a_terminal_unless_refused()
     grep -q $'\033' .out && fail "colours on a dumb terminal"
 }
 
+names_and_values_do_nothing_to_a_terminal()
+{
+    local name=$'e\033]0;owned\007vil.config'
+    printf 'model_config { \033]0;x: 1 } train_input_path: "a\302\2331m" nonsense\n' >"$name"
+    run "$TRAINYARD" check --kind pipeline "$name" $'no\033[2Jthing'
+    grep -q $'[\033\007]\|\302\233' .out .err && fail "control characters in messages: $(cat -v .out .err)"
+    out_has 'e?]0;owned?vil.config:1:'
+    err_has 'no?[2Jthing'
+    python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminals here"
+    echo 'train_input_path: "x"' >"$name"
+    on_terminal env TERM=xterm NO_COLOR=1 "$TRAINYARD" check "$name"
+    grep -q $'[\033\007]' .out && fail "control characters in results: $(cat -v .out)"
+    return 0
+}
+
 several_files_are_all_checked()
 {
     bad_file
@@ -265,6 +280,7 @@ tap_cases \
     json_is_one_object_per_problem \
     colours_only_when_asked_for_in_a_file \
     colours_on_a_terminal_unless_refused \
+    names_and_values_do_nothing_to_a_terminal \
     several_files_are_all_checked \
     a_file_of_no_known_kind \
     stdin_is_a_dash \

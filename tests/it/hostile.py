@@ -153,10 +153,39 @@ def snapshots(token):
     own = hashlib.sha256(body).hexdigest()
     ask("PUT", "/api/v1/objects/" + own, raw=body, token=token)
     must(ask("PUT", "/api/v1/objects/" + "0" * 64, raw=body, token=token)[0] >= 400, "an object under another name")
-    for path in ("../x", "/etc/x", "a/../../x", "./x", "a//b", ".", "", "a\0b"):
-        for line in (f"100644 {own} 1 {path}", f"{own} 100644 1 {path}"):
-            name, status = send((line + "\n").encode())
-            must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", repr(path))
+    for path in ("../x", "/etc/x", "a/../../x", "./x", "a//b", ".", "..", "", "a/", "a\0b", "a\0/../../x", "x" * 5000, "/dev/sda", "/proc/self/mem"):
+        name, status = send([{"file": own, "path": path}])
+        must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", repr(path))
+    for what, lines in (("a device", [{"device": "1:1", "path": "d"}]), ("two kinds", [{"file": own, "link": "/etc", "path": "d"}]),
+                        ("a way through a link", [{"link": "/etc", "path": "d"}, {"file": own, "path": "d/x"}]),
+                        ("a link under a file", [{"link": "/etc/x", "path": "d"}, {"file": own, "path": "d"}]),
+                        ("a NUL in a link", [{"link": "a\0b", "path": "d"}]), ("a NUL in a name", [{"file": own + "\0", "path": "d"}]),
+                        ("no list", {"file": own, "path": "d"}), ("a number as path", [{"file": own, "path": 7}])):
+        name, status = send(lines)
+        must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", what)
+
+
+def snapshots_of_others(token, alice):
+    """To know a SHA-256 is not to have what it names."""
+    text = b"alices program, a secret"
+    own = put_object(alice.token, text)
+    listed = json.dumps([{"file": own, "path": "main.py"}]).encode()
+    name = hashlib.sha256(listed).hexdigest()
+    check(ask("PUT", "/api/v1/snapshots/" + name, raw=listed, token=alice.token)[2]["missing"] == [], "alice's own snapshot")
+    must(submit(token, "cat main.py", source="snapshot:" + name) is None, "alice's snapshot by its name")
+    must(submit(token, "cat /ml/input/data/x/*", input={"x": "snapshot:" + name}) is None, "alice's snapshot as an input")
+    status, _, answer = ask("PUT", "/api/v1/snapshots/" + name, raw=listed, token=token)
+    must(status < 300 and answer["missing"] == [own], "word of what alice has sent:", answer)
+    must(submit(token, "cat main.py", source="snapshot:" + name) is None, "alice's object by a list of mallory's")
+    status, _, answer = ask("PUT", "/api/v1/objects/" + own, raw=b"", token=token)
+    must(status >= 400, "an object that was not sent")
+    for method, path in (("GET", "/api/v1/objects/" + own), ("GET", "/api/v1/snapshots/" + name),
+                         ("DELETE", "/api/v1/objects/" + own)):
+        status, _, answer = ask(method, path, token=token)
+        must(status in (404, 405) and text.decode() not in str(answer), method, path, status)
+    for who, fine in ((alice.token, True), (token, False)):
+        status, _, answer = ask("PUT", "/api/v1/snapshots/" + name, raw=listed, token=who)
+        check((answer["missing"] == []) == fine, "what is there for whom", answer)
 
 
 def links_under_mounts(token):
@@ -230,9 +259,24 @@ def smuggling(token):
             ("a bare line feed", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\nContent-Length: " + n + b"\r\n\r\n" + inner),
             ("a bare line feed behind the first line", b"GET /healthz HTTP/1.1\n" + head + b"\r\n" + inner),
             ("a bare carriage return", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\rContent-Length: " + n + b"\r\n\r\n" + inner),
+            ("a bare line feed behind the last header", b"GET /healthz HTTP/1.1\r\n" + head[:-2] + b"\n\r\n" + inner),
+            ("a bare line feed at the end of the head", b"GET /healthz HTTP/1.1\r\n" + head + b"\n" + inner),
+            ("a bare line feed and nothing behind", b"GET /healthz HTTP/1.1\r\n" + head[:-2] + b"\n\r\n"),
+            ("a header that goes on in the next line", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\r\n Content-Length: 9\r\n\r\n"),
+            ("a blank before the colon", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length : " + n + b"\r\n\r\n" + inner),
+            ("two hosts", b"GET /healthz HTTP/1.1\r\n" + head + b"Host: localhost\r\n\r\n"),
+            ("two tokens", b"GET /api/v1/me HTTP/1.1\r\n" + head + b"Authorization: Bearer x\r\n\r\n"),
+            ("chunks with bare line feeds", b"POST /api/v1/jobs HTTP/1.1\r\n" + head + b"Transfer-Encoding: chunked\r\n\r\n0\n\n" + inner),
+            ("the sizes of chunks", b"POST /api/v1/jobs HTTP/1.1\r\n" + head + b"Transfer-Encoding: chunked\r\n\r\n0;x=\n\r\n\r\n" + inner),
             ("a NUL", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\0z\r\n\r\n" + inner)):
         got = talk(data)
         must(b"HTTP/1.1 200" not in got, "smuggling by", what, got[:60], got.count(b"HTTP/1.1 "))
+
+
+def garbled(token):
+    """What is not UTF-8 is named whole."""
+    status, _, answer = ask("POST", "/api/v1/jobs", raw=b'{"command": "\xff\xfe"}', token=token, headers={"Content-Type": "application/json"})
+    must(status == 400 and answer["message"] == "the body: line 1, column 14: not UTF-8 text", "a garbled message", answer)
 
 
 def forgery(token):
@@ -353,11 +397,15 @@ def inside(token, alice):
 
 
 def bombs(token, alice):
-    job = submit(token, ["python3", "-S", "-c", "x = []\nwhile len(x) < 64: x.append(bytearray(16 << 20))\nprint('all')"], memory="64Mi")
+    job = submit(token, ["python3", "-S", "-c", "import time\nx = []\nwhile len(x) < 64: x.append(bytearray(16 << 20))\ntime.sleep(20)\nprint('all')"], memory="64Mi")
     must(wait(token, job) == "Failed" and "all" not in log(token, job), "more memory than asked for")
     # A log of 8 MiB, and lines without an end.
     job = submit(token, ["python3", "-S", "-c", "for i in range(128): print('x' * 65536, end='' if i % 2 else '\\n', flush=True)"])
     must(wait(token, job) == "Succeeded", "a flood of lines")
+    # Many files, each as large as is allowed.
+    job = submit(token, ["python3", "-S", "-c", "import time\nfor i in range(24):\n open(f'/ml/output/model/{i}', 'wb').write(bytes(4 << 20))\n"
+                         "time.sleep(40)"])
+    must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "files that fill the disk")
     # Processes that leave the group and the session are gone with the job.
     job = submit(token, "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 271828' & done; sleep 0.3")
     wait(token, job)
@@ -397,8 +445,10 @@ def main():
     bad_jobs(mallory)
     bad_requests(mallory, alice)
     snapshots(mallory)
+    snapshots_of_others(mallory, alice)
     links_under_mounts(mallory)
     smuggling(mallory)
+    garbled(mallory)
     forgery(mallory)
     secrets_that_are_variables(mallory)
     datasets_of_the_server(mallory)

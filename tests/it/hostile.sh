@@ -8,7 +8,8 @@
 
 unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
 
-an_ordinary_submitter_gains_nothing()
+# attack [COMMAND...]: a server, started by that command, is attacked.
+attack()
 {
     serve_with objects.py
     local objects=$server
@@ -20,22 +21,39 @@ an_ordinary_submitter_gains_nothing()
     export ALIBABA_CLOUD_ACCESS_KEY_SECRET=SERVERKEY-aliyun OSS_ACCESS_KEY_SECRET=SERVERKEY-oss PGPASSWORD=SERVERKEY-pg
     export PIP_EXTRA_INDEX_URL=http://name:SERVERKEY-pip@127.0.0.1:1/simple PIP_NO_INDEX=1
     export TY_SERVER_SECRET=SERVERKEY-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
-        --job-file-size 8m --job-network none 2>server.log &
+    "$@" "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
+        --job-file-size 8m --job-disk 64m --job-network none 2>server.log &
     server=$!
     wait_for_server
     local mode
     mode=$(sed -n 's/^isolation: \([a-z]*\).*/\1/p' server.log)
     [ "$mode" = none ] && { finish; kill "$objects"; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
-    [ "$mode" = accounts ] && export ISOLATED=1
+    case $mode in accounts | namespaces) export ISOLATED=$mode ;; esac
     URL=$url TOKEN=$(cat yard/admin.token) run python3 "$TY_SOURCE/tests/it/hostile.py" yard server.log
     status 0
     tail -3 .out | sed 's/^/# /' >&3
     [ "$got" = 0 ] || show .out
     kill "$objects"
     kill -0 "$server" 2>/dev/null || fail "the server has ended"
-    [ "$mode" = accounts ] || echo "# without accounts: attacks of jobs were left out" >&3
+    [ -n "${ISOLATED-}" ] || echo "# without isolation of processes: attacks of jobs were left out" >&3
     finish
 }
 
-tap_cases an_ordinary_submitter_gains_nothing
+an_ordinary_submitter_gains_nothing()
+{
+    attack env
+}
+
+nor_from_a_server_that_is_an_ordinary_user()
+{
+    [ "$(id -u)" = 0 ] || skip "the case before was one"
+    local user=(setpriv --reuid=64991 --regid=64991 --clear-groups env "HOME=$PWD/home")
+    chmod 711 "$(dirname "$PWD")"
+    mkdir home && chown 64991 . home
+    "${user[@]}" test -x "$TRAINYARD" || skip "another user cannot run $TRAINYARD"
+    "${user[@]}" unshare -Ur true 2>/dev/null || skip "this kernel lets no ordinary user make a user namespace"
+    attack "${user[@]}"
+    grep -q '^isolation: namespaces' server.log || fail "$(cat server.log)"
+}
+
+tap_cases an_ordinary_submitter_gains_nothing nor_from_a_server_that_is_an_ordinary_user

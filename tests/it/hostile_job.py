@@ -12,6 +12,7 @@ import socket
 import stat
 import struct
 import sys
+import time
 
 yard, victim, port, pid, server = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 libc = ctypes.CDLL(None, use_errno=True)
@@ -125,7 +126,12 @@ def trace_the_victim():
 
 @attack
 def kill_the_first_process():
-    return refused(lambda: (os.kill(1, signal.SIGKILL), "sent")[1])
+    """With it this process would be gone as well."""
+    refused(os.kill, 1, signal.SIGKILL)
+    refused(os.kill, 1, signal.SIGTERM)
+    refused(os.kill, 1, signal.SIGSTOP)
+    time.sleep(0.2)
+    return None if os.path.exists("/proc/1") and b"T (" not in read("/proc/1/status") else "it is gone"
 
 
 @attack

@@ -26,7 +26,7 @@ isolated()
 the_server_says_how_jobs_are_isolated()
 {
     start
-    grep -qE '^isolation: (accounts|containers|none)' server.log || fail "it does not: $(cat server.log)"
+    grep -qE '^isolation: (accounts|namespaces|containers|none)' server.log || fail "it does not: $(cat server.log)"
     [ "$(id -u)" != 0 ] || grep -q "^warning: this server is root" server.log || fail "root is not warned"
     finish
     start --trust-submitters
@@ -35,6 +35,40 @@ the_server_says_how_jobs_are_isolated()
     run "$TRAINYARD" server --dir yard --job-uids 0-10
     status 2
     err_has "error[E0603]: --job-uids"
+}
+
+ones_own_job_can_be_isolated()
+{
+    unset TRAINYARD_SERVER TRAINYARD_TOKEN
+    mkdir code && echo 'print("code", open("x").read())' >code/main.py && echo data >code/x
+    echo mine >private
+    local user=(env) name keys=
+    export TRAINYARD_DIR=$PWD/own
+    for name in here ordinary; do
+        if [ "$name" = ordinary ]; then
+            [ "$(id -u)" = 0 ] || break
+            user=(setpriv --reuid=64992 --regid=64992 --clear-groups env "HOME=$PWD/home" "TRAINYARD_DIR=$PWD/home/own")
+            chmod 711 "$(dirname "$PWD")" && mkdir home && chown 64992 home
+            keys=$(mktemp /var/lib/trainyard-it.XXXXXX) && echo mine >"$keys" && chown 64992 "$keys"
+            user+=("AWS_SHARED_CREDENTIALS_FILE=$keys")
+            "${user[@]}" test -x "$TRAINYARD" && "${user[@]}" unshare -Ur true 2>/dev/null || break
+        fi
+        run "${user[@]}" "$TRAINYARD" job run --isolate --source code -- \
+            "python3 -S main.py; pwd; cat '$PWD/private' $keys; ls -A '$PWD/home'; tr -d '\t' </proc/self/status; touch /etc/x /ml/input/x 2>&1; echo w >/ml/output/model/w; kill -9 1; echo end"
+        [ "$got" = 1 ] && grep -q E3205 .err && { echo "# $(cat .err)" >&3; continue; }
+        status 0
+        out_has "code data"
+        out_has /ml/usercode
+        out_has CapEff:0000000000000000
+        out_has NoNewPrivs:1
+        out_has "'/etc/x': Read-only file system"
+        out_has end
+        out_lacks mine
+        check "$name: the output is there" sh -c 'cat own/jobs/*/ml/output/model/w || cat home/own/jobs/*/ml/output/model/w'
+    done
+    rm -f "$keys"
+    run env TRAINYARD_DIR= "$TRAINYARD" job run --isolate --server http://127.0.0.1:1 -- true
+    err_has "--isolate is for jobs of this machine"
 }
 
 a_job_has_an_identity_and_a_view_of_its_own()
@@ -151,6 +185,20 @@ print(\"share\", (time.process_time() - c) / 2 < 0.5)"'
     finish
 }
 
+disks_are_limited()
+{
+    isolated --job-disk 16m
+    run "$TRAINYARD" job run -- 'cd /ml/output/model; i=0; while [ $i -lt 60 ]; do head -c 1m /dev/zero >f$i; i=$((i+1)); sleep 0.1; done; sleep 30; echo all'
+    [ "$got" != 0 ] || fail "a job fills the disk"
+    out_lacks all
+    err_has "QuotaExceeded"
+    err_has "more than the 16 MiB of --job-disk"
+    run "$TRAINYARD" job run -- 'head -c 8m /dev/zero >/ml/output/model/f; sleep 5; echo fine'
+    status 0
+    out_has fine
+    finish
+}
+
 a_job_that_cannot_be_limited_does_not_run()
 {
     export TRAINYARD_SLOTS=cpu=1
@@ -212,6 +260,6 @@ else:
 }
 
 # shellcheck disable=SC2016 # texts for jobs
-tap_cases the_server_says_how_jobs_are_isolated a_job_has_an_identity_and_a_view_of_its_own \
+tap_cases the_server_says_how_jobs_are_isolated ones_own_job_can_be_isolated a_job_has_an_identity_and_a_view_of_its_own \
     a_job_whose_view_cannot_be_made_does_not_run ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
-    processors_memory_and_processes_are_limited a_job_that_cannot_be_limited_does_not_run packages_are_installed_as_the_job a_job_can_be_without_a_network
+    processors_memory_and_processes_are_limited disks_are_limited a_job_that_cannot_be_limited_does_not_run packages_are_installed_as_the_job a_job_can_be_without_a_network

@@ -182,6 +182,8 @@ the_command_line_uses_a_server()
     run "$TRAINYARD" login "$url" --token-file yard/admin.token
     status 0
     out_has "logged in to $url as admin (admin)"
+    [ ! -e yard/admin.token ] || fail "admin.token is there after a login"
+    grep -q "admin.token was used to log in" server.log || fail "the server does not say so"
     [ "$(stat -c %a config/trainyard/login.json)" = 600 ] || fail "login.json has another mode"
     mkdir -p code/sub
     echo 'print("data", open("sub/x").read().strip())' >code/main.py

@@ -3,9 +3,11 @@
 
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tap.h"
 
 static void integers_are_whole_and_in_range(void)
@@ -137,10 +139,37 @@ static void json_strings_are_escaped_and_valid_utf8(void)
     buf_release(&b);
 }
 
+static void controls_are_hidden_from_terminals(void)
+{
+    static const struct {
+        const char *in, *plain, *coloured;
+    } texts[] = {
+        {"a\tb\n", "a\tb\n", "a\tb\n"},
+        {"\033]0;owned\007x", "?]0;owned?x", "?]0;owned?x"},
+        {"\033[31mred\033[0m", "?[31mred?[0m", "\033[31mred\033[0m"},
+        {"\033[2J\033[31", "?[2J?[31", "?[2J?[31"},
+        {"\xc2\x9b"
+         "1mé\x9b\x7f\r",
+         "??1mé???", "??1mé???"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        for (int colours = 0; colours < 2; colours++) {
+            char *text = mem_strdup(texts[i].in);
+            utf8_hide_controls(text, strlen(text), colours);
+            CHECK_STR(text, colours ? texts[i].coloured : texts[i].plain);
+            mem_free(text);
+        }
+}
+
 static const struct tap_case cases[] = {
-    TAP(integers_are_whole_and_in_range),    TAP(numbers_are_whole_and_decimal),
-    TAP(shortest_decimals_read_back),        TAP(distance_counts_edits),
-    TAP(nearest_suggests_only_what_is_near), TAP(split_yields_every_part),
-    TAP(buffers_respect_their_ceiling),      TAP(json_strings_are_escaped_and_valid_utf8),
+    TAP(controls_are_hidden_from_terminals),
+    TAP(integers_are_whole_and_in_range),
+    TAP(numbers_are_whole_and_decimal),
+    TAP(shortest_decimals_read_back),
+    TAP(distance_counts_edits),
+    TAP(nearest_suggests_only_what_is_near),
+    TAP(split_yields_every_part),
+    TAP(buffers_respect_their_ceiling),
+    TAP(json_strings_are_escaped_and_valid_utf8),
 };
 TAP_MAIN(cases)
