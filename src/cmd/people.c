@@ -137,7 +137,7 @@ static enum rc keep_an_admin(const struct store_users *all, const char *except,
         if (strcmp(all->at[i].role, "admin") == 0 && !all->at[i].disabled &&
             strcmp(all->at[i].name, except) != 0)
             return RC_OK;
-    return err_coded(err, RC_INVAL, E5016, "'%s' is the last admin", except);
+    return err_coded(err, RC_CANCELED, E5016, "'%s' is the last admin", except);
 }
 
 /* What a server does with the same change. */

@@ -262,7 +262,7 @@ END
     for where in "--server $url" "--server local --dir yard"; do
         # shellcheck disable=SC2086
         run "$TRAINYARD" user update admin --disable $where
-        status 2
+        status 1
         err_has "'admin' is the last admin"
         # shellcheck disable=SC2086
         run "$TRAINYARD" user update nobody --disable $where
