@@ -51,7 +51,8 @@ static int64_t data_rows(const struct train_session *s, size_t *files)
     int64_t rows = -1;
     *files = 0;
     if (train_source_conf(s->conf->data_config, s->plan, s->conf->train_input_path,
-                          SOURCE_TRAIN, 0, NULL, &a, &conf, NULL) == RC_OK &&
+                          SOURCE_TRAIN, 0, (struct train_source_share){0}, &a, &conf,
+                          NULL) == RC_OK &&
         dataset_open(&conf, &d, NULL) == RC_OK) {
         rows = dataset_rows(d);
         *files = dataset_files(d);

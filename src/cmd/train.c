@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/ranks.h"
 #include "cmd/stop_signals.h"
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
+#include "dist/shards.h"
 #include "nn/device.h"
 #include "train/trainer.h"
 
@@ -19,7 +21,7 @@ struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
     const char *table_dir, *data, *device;
     struct opt_list set;
-    int64_t threads, seed, patience;
+    int64_t threads, seed, patience, shards;
     double save_every;
     int64_t memory;
     bool resume, overcommit, fresh, strict, restart_schedules;
@@ -60,6 +62,10 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct train_conf, device, "cpu", "cpu|cuda",
                 "what computes the model: the CPU, or the first NVIDIA card that is "
                 "visible")},
+    {OPT_INT(struct train_conf, shards, "0", 0, DIST_SHARDS_MAX,
+             "shards of a batch, each with batch_size rows, as so many ranks have; 0: "
+             "those of the checkpoint, or one per rank"),
+     .meta = "N"},
     {OPT_TEXT(struct train_conf, table_dir, NULL,
               "keep embedding tables in files in this directory, for tables larger "
               "than memory"),
@@ -105,6 +111,7 @@ static enum train_data data_of(const char *name)
 }
 
 static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
+                                 const struct cmd_ranks *ranks,
                                  const struct device *device, struct diags *diags,
                                  struct err *err)
 {
@@ -112,7 +119,8 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
     struct train_result result = {0};
     struct watch w = {.signals = stop_signals_watch()};
     struct train_options o = {.conf = config,
-                              .threads = (int)c->threads,
+                              .threads = cmd_ranks_threads(ranks, c->threads),
+                              .comm = ranks->comm,
                               .seed = (uint64_t)c->seed,
                               .resume = c->resume,
                               .data = data_of(c->data),
@@ -121,6 +129,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .fresh_optimizer = c->fresh,
                               .strict = c->strict,
                               .farm_hash = config_farm_hash(),
+                              .shards = (int)c->shards,
                               .table_dir = c->table_dir,
                               .device = device,
                               .save_seconds = c->save_every,
@@ -128,14 +137,16 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .memory = c->overcommit ? 0 : config_memory(c->memory),
                               .watch = {.stop = on_stop}};
     train_show_init(&w.show, strcmp(c->log, "json") == 0);
-    train_show_watch(&w.show, &o.watch);
+    o.watch.arg = &w.show;
+    if (ranks->rank == 0)
+        train_show_watch(&w.show, &o.watch);
     enum rc rc = train_run(&o, &result, diags, err);
     train_show_clear(&w.show);
     if (w.show.json)
         config_show_json(diags);
     else
         config_show(diags);
-    if (!rc)
+    if (!rc && ranks->rank == 0)
         train_show_end(&w.show, &result, pc->model_dir);
     if (w.signals >= 0)
         close(w.signals);
@@ -177,29 +188,38 @@ static enum rc open_device(const char *name, struct device **out, struct err *er
     return rc ? rc : device_open(ops, out, err);
 }
 
-static enum rc train_command(const void *conf, const struct opt_args *args,
-                             struct err *err)
+static enum rc train_rank(const struct train_conf *c, const char *path,
+                          const struct cmd_ranks *ranks, struct err *err)
 {
-    const struct train_conf *c = conf;
     struct conf config = {0};
     struct diags diags = {0};
     struct device *device = NULL;
-    enum rc rc = open_config(c, args->at[0], false, &config, &diags, err);
+    enum rc rc = open_config(c, path, false, &config, &diags, err);
     if (!rc && wants_best(c, &config)) {
         conf_release(&config);
         diags_release(&diags);
         config = (struct conf){0};
         diags = (struct diags){0};
-        rc = open_config(c, args->at[0], true, &config, &diags, err);
+        rc = open_config(c, path, true, &config, &diags, err);
     }
     if (!rc)
         rc = open_device(c->device, &device, err);
     if (!rc)
-        rc = train_config_file(c, &config, device, &diags, err);
+        rc = train_config_file(c, &config, ranks, device, &diags, err);
     device_close(device);
     diags_release(&diags);
     conf_release(&config);
     return rc;
+}
+
+static enum rc train_command(const void *conf, const struct opt_args *args,
+                             struct err *err)
+{
+    struct cmd_ranks ranks;
+    enum rc rc = cmd_ranks_open(&ranks, err);
+    if (!rc)
+        rc = train_rank(conf, args->at[0], &ranks, err);
+    return cmd_ranks_close(&ranks, rc, err);
 }
 
 static const struct cmd_example examples[] = {
@@ -208,6 +228,7 @@ static const struct cmd_example examples[] = {
      "trainyard train pipeline.config --train-input 'data/*.parquet' --model-dir run1"},
     {"resume an interrupted run exactly where it stopped",
      "trainyard train pipeline.config --continue"},
+    {"on four ranks", "mpirun -n 4 trainyard train pipeline.config"},
     {0},
 };
 
@@ -222,7 +243,12 @@ const struct cmd cmd_train = {
         "\n"
         "Progress goes to stderr. SIGTERM, SIGHUP, Ctrl-C or a reader that closes stderr "
         "(2>&1 | head) saves a checkpoint and ends the run; a second SIGTERM or Ctrl-C "
-        "ends it immediately. Only one process at a time may write to a model_dir.",
+        "ends it immediately. Only one run at a time may write to a model_dir.\n"
+        "\n"
+        "Started by mpirun, `trainyard launch` or srun, the processes train the model "
+        "together: each works on some of the shards of a batch, and tables are spread "
+        "over them. Results depend on the number of shards, not on the number of "
+        "processes. See docs/ranks.md.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct train_conf),

@@ -21,6 +21,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "comm/comm.h"
 
 #define BY_HOST_MAX 256 /* ops that are looked at */
 
@@ -211,13 +212,19 @@ static void start_text(const struct train_start *x, const char *eval_input, stru
     buf_puts(b, "data        ");
     if (x->rows >= 0)
         buf_printf(b, "%s rows in ", train_count_text((uint64_t)x->rows, t[0]));
-    buf_printf(b, "%zu file%s, batches of %u", x->files, x->files == 1 ? "" : "s",
-               s->conf->data_config->batch_size);
+    buf_printf(b, "%zu file%s, batches of ", x->files, x->files == 1 ? "" : "s");
+    if (s->shards.total > 1)
+        buf_printf(b, "%d x ", s->shards.total);
+    buf_printf(b, "%u", s->conf->data_config->batch_size);
     if (x->total_steps)
         buf_printf(b, ": %s step%s", train_count_text(x->total_steps, t[1]),
                    x->total_steps == 1 ? "" : "s");
     buf_printf(b, "\nevaluation  %s\n", eval_input[0] ? eval_input : "none");
     put_device(b, s);
+    if (s->shards.total > 1)
+        buf_printf(b, "ranks       %d of %d thread%s, %d shards of a batch\n",
+                   comm_world(s->options.comm), pool_threads(s->options.pool),
+                   pool_threads(s->options.pool) == 1 ? "" : "s", s->shards.total);
     if (x->memory_expected > 0)
         buf_printf(b, "memory      %s expected, %s may be used\n",
                    train_size_text((double)x->memory_expected, t[0]),

@@ -201,3 +201,38 @@ enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
     mem_free(ones);
     return rc;
 }
+
+static enum rc gather_counted(struct comm *c, const void *own, const int64_t *counts,
+                              void **all, int64_t *n, struct err *err)
+{
+    *n = 0;
+    for (int r = 0; r < comm_world(c); r++)
+        *n += counts[r];
+    *all = mem_try_alloc((size_t)*n + 1, 1);
+    if (!*all) {
+        enum rc rc =
+            err_set(err, RC_NOMEM, "no memory for %jd bytes of all ranks", (intmax_t)*n);
+        return refuse(c, rc, err);
+    }
+    return comm_all_gather(c, comm_bytes((void *)(uintptr_t)own), comm_bytes(*all),
+                           counts, err);
+}
+
+enum rc comm_gather_bytes(struct comm *c, const void *own, int64_t n_own, void **all,
+                          int64_t *n, struct err *err)
+{
+    size_t world = (size_t)comm_world(c);
+    int64_t *counts = mem_alloc(2 * world * sizeof(*counts)), *ones = counts + world;
+    for (size_t r = 0; r < world; r++)
+        ones[r] = 1;
+    *all = NULL;
+    enum rc rc = comm_all_gather(c, comm_i64(&n_own), comm_i64(counts), ones, err);
+    if (!rc)
+        rc = gather_counted(c, own, counts, all, n, err);
+    if (rc) {
+        mem_free(*all);
+        *all = NULL;
+    }
+    mem_free(counts);
+    return rc;
+}

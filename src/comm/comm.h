@@ -141,6 +141,11 @@ enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *c
  */
 enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
                         const int64_t *counts, struct err *err) MUST_CHECK;
+/* The same for bytes of which no rank knows how many the others have. *all is the caller's,
+ * to mem_free(); *n: its bytes. RC_NOMEM.
+ */
+enum rc comm_gather_bytes(struct comm *c, const void *own, int64_t n_own, void **all,
+                          int64_t *n, struct err *err) MUST_CHECK;
 /* `in` holds send[s] elements for each rank s, `out` gets receive[s] from each, both in
  * the order of ranks and without gaps. They do not overlap. send[s] here is receive[r]
  * there; comm_exchange() tells ranks what to expect.

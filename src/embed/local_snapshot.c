@@ -198,12 +198,19 @@ static enum rc read_column(const void *arg, int column, int64_t from, int64_t n,
     return RC_OK;
 }
 
+bool lookup_lists_rows(const struct embed_table_conf *conf, int64_t used)
+{
+    int64_t row_bytes = embed_table_stride(conf) * (int64_t)sizeof(float);
+    return (conf->rows - used) * row_bytes - used * (int64_t)sizeof(int64_t) >=
+           SAVES_ENOUGH;
+}
+
 /* Numbers of the used rows, when leaving out the others is worth it. */
 static int64_t *used_places(const struct snapshot *s, int64_t n)
 {
     const struct embed_table *t = s->t;
-    int64_t row_bytes = t->stride * (int64_t)sizeof(float), at = 0;
-    if ((t->conf.rows - n) * row_bytes - n * (int64_t)sizeof(int64_t) < SAVES_ENOUGH)
+    int64_t at = 0;
+    if (!lookup_lists_rows(&t->conf, n))
         return NULL;
     int64_t *places = mem_try_alloc((size_t)n + 1, sizeof(*places));
     for (size_t i = 0; places && i < words_of(t); i++)

@@ -42,6 +42,11 @@ struct lookup_column {
 int lookup_columns(const struct embed_table_conf *conf,
                    struct lookup_column out[LOOKUP_COLUMNS_MAX]);
 
+/* Whether the image of a table of numbered rows, of which so many are used, lists them:
+ * where leaving out the others saves much.
+ */
+bool lookup_lists_rows(const struct embed_table_conf *conf, int64_t used);
+
 /* Which rows an image has, and in what order. */
 enum lookup_form {
     LOOKUP_ALL,    /* all rows by number; `used` says which are used */

@@ -47,7 +47,7 @@ static int64_t count_readers(struct embed *e)
         e->readers.at[i] = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
         const struct embed_slot *s = &e->slots.at[i];
-        if (s->follows)
+        if (s->follows || s->ids.rows == 0)
             continue;
         e->readers.at[s->conf.table]++;
         n += s->ids.offsets ? s->ids.offsets[s->ids.rows] - s->ids.offsets[0]

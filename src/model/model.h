@@ -18,7 +18,10 @@
 #include "text/pipeline/feature.h"
 #include "text/pipeline/pipeline.h"
 
+struct comm;
+
 struct model_options {
+    struct comm *comm; /* of the lookup; borrowed; NULL: one rank */
     struct graph_options graph;
     struct embed_row_opt row_opt;
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */

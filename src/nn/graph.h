@@ -47,17 +47,7 @@ struct device;
 struct nn_batch_rows {
     int64_t n[AXES_MAX];
     const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
-    /* Rows of the whole batch, when this is one shard of it: means over the batch divide
-     * by them. 0: n[0].
-     */
-    int64_t total;
 };
-
-/* What a mean over the rows of `axis` divides by. */
-static inline int64_t nn_batch_rows_total(const struct nn_batch_rows *rows, int axis)
-{
-    return axis == AXIS_BATCH && rows->total ? rows->total : rows->n[axis];
-}
 
 enum nn_init_kind {
     INIT_ZEROS,
@@ -225,6 +215,8 @@ int64_t graph_rows_of(const struct graph *g, const struct nn_val *v);
 
 /* Dropout and batch statistics, from the next pass on; needs .training. */
 void graph_training(struct graph *g, bool on);
+/* Random numbers of the passes from here on are those of this stream; 0 at first. */
+void graph_stream(struct graph *g, uint64_t stream);
 void graph_forward(struct graph *g, uint64_t step);
 /* Zeroes parameter gradients when `zero`, then adds this batch's. */
 void graph_backward(struct graph *g, bool zero);

@@ -9,11 +9,7 @@
 /* The setting that ops run in; one per graph. */
 struct op_env {
     struct pool *pool;
-    /* The ranks that share a batch; NULL: this one alone. Means need the number of rows
-     * of all ranks only (op_total()); an op whose result is no sum over rows (root_share)
-     * adds up over ranks itself, in training alone: evaluations run at their own pace.
-     */
-    struct comm *comm;
+    struct comm *comm; /* the ranks of the run; NULL: this one alone */
     bool training;
     uint64_t seed, step; /* of the counter-based generator */
     struct nn_batch_rows rows;
@@ -37,7 +33,7 @@ struct op_run {
 /* What a mean over the rows of the first output divides by. */
 static inline int64_t op_total(const struct op_run *r)
 {
-    return nn_batch_rows_total(&r->env->rows, r->out_axis[0]);
+    return r->env->rows.n[r->out_axis[0]];
 }
 
 #endif

@@ -10,6 +10,11 @@ void graph_training(struct graph *g, bool on)
     g->env.training = on && g->options.training;
 }
 
+void graph_stream(struct graph *g, uint64_t stream)
+{
+    g->env.seed = g->options.seed ^ stream * 0x9e3779b97f4a7c15u;
+}
+
 void graph_forward(struct graph *g, uint64_t step)
 {
     g->env.step = step;

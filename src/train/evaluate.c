@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over data without training. Of several shards each has its own score; they are
+ * merged in the order of shards, so that the result does not depend on who had them.
+ */
 #include "base/clock.h"
-#include "train/feeder.h"
-#include "train/source.h"
+#include "base/mem.h"
+#include "comm/comm.h"
+#include "train/rounds.h"
 #include "train/trainer.h"
 
 #define TICK_NS (CLOCK_SECOND / 10)
 
-/* RC_CANCELED when the tick says so. */
-static enum rc tick_now(const struct train_evaluate_tick *tick, int64_t rows,
-                        int64_t *last, struct err *err)
+/* False when the tick says that it is enough. */
+static bool tick_now(const struct train_evaluate_tick *tick, int64_t rows, int64_t *last)
 {
     int64_t now = clock_mono_ns();
     if (!tick || now - *last < TICK_NS)
-        return RC_OK;
+        return true;
     *last = now;
-    return tick->fn(tick->arg, rows) ? RC_OK : err_set(err, RC_CANCELED, "stopped");
+    return tick->fn(tick->arg, rows);
 }
 
 static uint32_t most_batches(const struct train_session *s)
@@ -23,28 +26,101 @@ static uint32_t most_batches(const struct train_session *s)
     return c && c->has_num_steps ? c->num_steps : 0;
 }
 
-/* At most `most` batches; 0: all. */
-static enum rc each_batch(struct train_session *s, struct train_score *score,
-                          struct train_feeder *f, uint32_t most,
+/* A score for each shard of this rank, all of which become one in the end. */
+struct scores {
+    struct train_score *all;   /* the caller's; that of the only shard */
+    struct train_score **each; /* [shards.n], of several shards; else NULL */
+    int n;
+};
+
+static enum rc make_scores(const struct train_session *s, struct scores *x,
+                           struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (s->shards.total <= 1)
+        return RC_OK;
+    x->n = s->shards.n;
+    x->each = mem_calloc((size_t)x->n, sizeof(struct train_score *));
+    for (int i = 0; i < x->n && !rc; i++)
+        rc = train_score_create(s, false, &x->each[i], err);
+    return rc;
+}
+
+static void release_scores(struct scores *x)
+{
+    for (int i = 0; x->each && i < x->n; i++)
+        train_score_destroy(x->each[i]);
+    mem_free(x->each);
+}
+
+static int64_t rows_seen(const struct scores *x)
+{
+    int64_t rows = train_score_rows(x->all);
+    for (int i = 0; i < x->n; i++)
+        rows += train_score_rows(x->each[i]);
+    return rows;
+}
+
+/* The shards of all ranks, in their order. */
+static enum rc merge_scores(const struct train_session *s, struct scores *x,
+                            struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (comm_world(s->options.comm) > 1)
+        return train_score_gather(x->all, x->each, s, err);
+    for (int i = 0; i < x->n && !rc; i++)
+        rc = train_score_merge(x->all, x->each[i], err);
+    return rc;
+}
+
+/* Each shard of this rank in turn. Where tables are spread over ranks a rank that has no
+ * batch helps the others with theirs: as many calls are made on each.
+ */
+static enum rc one_round(struct train_session *s, struct scores *x,
+                         const struct train_rounds *r, const struct train_round *round,
+                         struct err *err)
+{
+    int world = comm_world(s->options.comm), calls = s->shards.n;
+    enum rc rc = RC_OK;
+    if (world > 1)
+        calls = (s->shards.total + world - 1) / world;
+    for (int i = 0; i < calls && !rc; i++) {
+        const struct feature_batch *b = i < s->shards.n ? round->batch.at[i] : NULL;
+        double loss = 0;
+        if (!b) {
+            rc = world > 1 ? train_session_idle(s, err) : RC_OK;
+            continue;
+        }
+        rc = train_session_forward(s, b, true, &loss, err);
+        if (!rc)
+            rc = train_score_batch(x->each ? x->each[i] : x->all, s, b, loss, err);
+        if (rc)
+            train_rounds_name(r, i, err);
+    }
+    return rc;
+}
+
+/* At most `most` batches of each shard; 0: all. */
+static enum rc each_batch(struct train_session *s, struct scores *x,
+                          struct train_rounds *r, uint32_t most,
                           const struct train_evaluate_tick *tick, struct err *err)
 {
     uint32_t n = 0;
     int64_t ticked = 0;
+    bool stop = false;
     for (;;) {
-        struct train_fed fed;
-        double loss = 0;
-        enum rc rc = train_feeder_next(f, &fed, err);
-        if (rc || !fed.features || (most && n++ == most))
+        struct train_round round;
+        enum rc rc = train_rounds_next(r, stop ? ROUND_STOP : 0, &round, err);
+        if (rc || !round.any || (most && n++ == most))
             return rc;
-        rc = train_session_forward(s, fed.features, true, &loss, err);
-        if (!rc)
-            rc = train_score_batch(score, s, fed.features, loss, err);
-        if (rc)
-            train_where_name(fed.where, err);
-        if (!rc)
-            rc = tick_now(tick, train_score_rows(score), &ticked, err);
+        if (round.asked & ROUND_STOP)
+            return err_set(err, RC_CANCELED, "stopped");
+        rc = one_round(s, x, r, &round, err);
         if (rc)
             return rc;
+        stop = !tick_now(tick, rows_seen(x), &ticked);
+        if (stop && comm_world(s->options.comm) == 1)
+            return err_set(err, RC_CANCELED, "stopped");
     }
 }
 
@@ -59,27 +135,24 @@ static enum rc run_over(struct train_session *s, struct train_score *score,
                         const struct train_evaluate_tick *tick, struct diags *diags,
                         struct err *err)
 {
-    struct arena a = {0};
-    struct train_feeder *f = NULL;
-    struct sampler_conf sampler;
-    struct train_feeder_conf conf = {.plan = s->plan, .epochs = 1};
-    if (train_source_sampler(s->conf->data_config, SOURCE_EVAL, s->options.seed,
-                             &sampler))
-        conf.sampler = &sampler;
-    enum rc rc = train_source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
-                                   s->options.seed, s->options.comm, &a, &conf.data, err);
+    struct train_rounds *r = NULL;
+    struct scores x = {.all = score};
+    struct train_rounds_conf conf = {.path = path, .use = SOURCE_EVAL, .epochs = 1};
+    enum rc rc = train_rounds_open(s, &conf, &r, diags, err);
     if (!rc)
-        rc = train_feeder_open(&conf, &f, diags, err);
+        rc = make_scores(s, &x, err);
     if (!rc) {
         train_score_reset(score);
         if (uses_average(s))
             optim_ema_swap(s->ema);
-        rc = each_batch(s, score, f, most, tick, err);
+        rc = each_batch(s, &x, r, most, tick, err);
         if (uses_average(s))
             optim_ema_swap(s->ema);
     }
-    train_feeder_close(f);
-    arena_release(&a);
+    if (!rc)
+        rc = merge_scores(s, &x, err);
+    release_scores(&x);
+    train_rounds_close(r);
     if (!rc && train_score_rows(score) == 0)
         rc = err_coded(err, RC_INVAL, E1406, "no rows in '%s'", path);
     return rc ? err_wrap(err, rc, "evaluation") : RC_OK;

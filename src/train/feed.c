@@ -32,6 +32,7 @@ struct train_feed {
     struct embed_slot_ids *slots;                 /* [lookup_n_slots] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct train_sessions sessions;
+    const struct feature_batch *batch; /* taken; borrowed */
     struct nn_batch_rows rows;
     struct train_feed_uneven uneven;
 };
@@ -425,7 +426,7 @@ static enum rc set_weights(struct train_feed *f, size_t i, const struct feature_
     const float *space =
         f->indicator_at[i] >= 0 ? b->targets[f->indicator_at[i]].values : NULL;
     struct view v = graph_write_begin(f->m->graph, t->weights);
-    enum rc rc = train_weights_fill(t, weights, space, f->rows.total, v, err);
+    enum rc rc = train_weights_fill(t, weights, space, v, err);
     graph_write_end(f->m->graph, t->weights);
     return rc;
 }
@@ -446,34 +447,6 @@ static enum rc set_sessions(struct train_feed *f, size_t i, const struct feature
     return rc;
 }
 
-/* Rows of every axis of the graph. */
-static enum rc set_rows(struct train_feed *f, const struct feature_batch *b,
-                        int64_t total, struct err *err)
-{
-    struct model *m = f->m;
-    enum rc rc = RC_OK;
-    f->rows = (struct nn_batch_rows){.n = {b->rows}, .total = total};
-    for (size_t i = 0; i < m->axes.n && !rc; i++)
-        rc = set_axis(f, i, b, err);
-    if (!rc)
-        rc = model_match_rows(m, b->item_rows ? b->item_rows : b->rows, b->n_common,
-                              b->hard_at, &f->rows, err);
-    return rc ? rc : graph_rows(m->graph, &f->rows, err);
-}
-
-/* Numbers go into the graph, ids into f->slots. */
-static enum rc set_inputs(struct train_feed *f, const struct feature_batch *b,
-                          struct err *err)
-{
-    enum rc rc = RC_OK;
-    for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
-        if (f->m->inputs.at[i].slot >= 0)
-            rc = set_slot(f, i, b, err);
-        else
-            set_numbers(f, i, b);
-    return rc;
-}
-
 static enum rc set_targets(struct train_feed *f, const struct feature_batch *b,
                            struct err *err)
 {
@@ -491,15 +464,36 @@ static enum rc set_targets(struct train_feed *f, const struct feature_batch *b,
     return rc;
 }
 
-enum rc train_feed_batch(struct train_feed *f, const struct feature_batch *b,
-                         int64_t total, bool targets, struct err *err)
+enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
+                        struct err *err)
 {
-    enum rc rc = set_rows(f, b, total, err);
+    enum rc rc = RC_OK;
+    f->batch = b;
+    f->rows = (struct nn_batch_rows){.n = {b->rows}};
+    for (size_t i = 0; i < f->m->axes.n && !rc; i++)
+        rc = set_axis(f, i, b, err);
+    if (!rc)
+        note_uneven(f, b);
+    for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
+        if (f->m->inputs.at[i].slot >= 0)
+            rc = set_slot(f, i, b, err);
+    return rc;
+}
+
+enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
+{
+    const struct feature_batch *b = f->batch;
+    struct model *m = f->m;
+    enum rc rc = model_match_rows(m, b->item_rows ? b->item_rows : b->rows, b->n_common,
+                                  b->hard_at, &f->rows, err);
+    if (!rc)
+        rc = graph_rows(m->graph, &f->rows, err);
     if (rc)
         return rc;
-    note_uneven(f, b);
-    rc = set_inputs(f, b, err);
-    return rc || !targets ? rc : set_targets(f, b, err);
+    for (size_t i = 0; i < m->inputs.n; i++)
+        if (m->inputs.at[i].slot < 0)
+            set_numbers(f, i, b);
+    return targets ? set_targets(f, b, err) : RC_OK;
 }
 
 const struct embed_slot_ids *train_feed_ids(const struct train_feed *f)

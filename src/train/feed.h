@@ -21,13 +21,14 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
                           struct train_feed **out, struct err *err) MUST_CHECK;
 void train_feed_destroy(struct train_feed *f);
 
-/* Sets the graph's rows and fills all inputs but those of the lookup. `b` must stay as it
- * is until the next call. `total` are the rows that means over the batch divide by, when
- * `b` is one rank's part of it; 0: those of `b`. With `targets` false labels and weights are left alone
- * (predict). RC_INVAL E1401 (a label that is not a number), RC_NOMEM.
+/* Lays out the ids of a batch, which must stay as it is until the next call. RC_NOMEM. */
+enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
+                        struct err *err) MUST_CHECK;
+/* Sets the graph's rows to those of the batch taken, and fills all inputs but those of the
+ * lookup. With `targets` false labels and weights are left alone (predict). RC_INVAL E1401
+ * (a label that is not a number), RC_NOMEM.
  */
-enum rc train_feed_batch(struct train_feed *f, const struct feature_batch *b,
-                         int64_t total, bool targets, struct err *err) MUST_CHECK;
+enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err) MUST_CHECK;
 /* The ids of that batch, for lookup_prepare(); borrowed until the next. */
 const struct embed_slot_ids *train_feed_ids(const struct train_feed *f);
 /* A sequence that had another number of steps in some row than the one that leads its

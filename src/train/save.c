@@ -107,6 +107,8 @@ static void add_session(struct ckpt_writer *w, const struct train_session *s)
     buf_printf(&b, "{\"step\": %ju, \"epoch\": %ju, \"rows\": %ju, \"seed\": %ju",
                (uintmax_t)s->step, (uintmax_t)s->epoch, (uintmax_t)s->rows,
                (uintmax_t)s->options.seed);
+    if (s->shards.total > 1)
+        buf_printf(&b, ", \"shards\": %d", s->shards.total);
     if (s->schedule_step)
         buf_printf(&b, ", \"schedule_step\": %ju, \"schedule_epoch\": %ju",
                    (uintmax_t)s->schedule_step, (uintmax_t)s->schedule_epoch);
@@ -209,6 +211,13 @@ enum rc train_session_saved_seed(const struct ckpt *c, uint64_t *seed, struct er
         return RC_OK;
     return err_set(err, RC_FORMAT, "%s: it holds no counters of a training run",
                    ckpt_path(c));
+}
+
+int train_session_saved_shards(const struct ckpt *c)
+{
+    uint64_t n;
+    bool has = counter(ckpt_json(c, "session"), "shards", &n);
+    return has && n >= 1 && n <= DIST_SHARDS_MAX ? (int)n : 1;
 }
 
 /* Older checkpoints do not hold it; what their data had done by then tells. */

@@ -23,6 +23,8 @@ enum rc train_session_resume(struct train_session *s, const struct ckpt *c,
 /* The seed of the run that made it. RC_FORMAT when it is no checkpoint of a run. */
 enum rc train_session_saved_seed(const struct ckpt *c, uint64_t *seed,
                                  struct err *err) MUST_CHECK;
+/* Shards of the run that made it; 1 when it does not say. */
+int train_session_saved_shards(const struct ckpt *c);
 /* All parameters and tables, without what only training needs; with `average` dense
  * parameters are their moving average if the checkpoint has one. The session does not
  * train and has the seed of the checkpoint, if that was trained here. RC_INVAL: it is of

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "nn/metric/metric.h"
 
 #define VALUES_MAX ((int64_t)1 << 20) /* of state that a checkpoint takes */
@@ -203,6 +204,24 @@ enum rc train_score_batch(struct train_score *s, const struct train_session *ses
     return rc;
 }
 
+void train_score_losses(struct train_score *s, const double *each)
+{
+    memcpy(s->each, each, s->n_each * sizeof(*each));
+}
+
+enum rc train_score_merge(struct train_score *s, const struct train_score *from,
+                          struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < s->entries.n && !rc; i++)
+        rc = metric_merge(s->entries.at[i].metric, from->entries.at[i].metric, err);
+    for (size_t i = 0; i < s->n_each; i++)
+        s->each[i] += from->each[i];
+    s->loss += from->loss;
+    s->rows += from->rows;
+    return rc;
+}
+
 static int by_name(const void *x, const void *y)
 {
     const struct train_score_line *a = x, *b = y;
@@ -373,4 +392,120 @@ void train_score_load(struct train_score *s, const struct node *saved)
     nn_state_release(&now);
     nn_state_release(&found);
     arena_release(&a);
+}
+
+/* --- between ranks: numbers as they are, each list behind its length --- */
+
+static void put_i64(struct buf *out, int64_t v)
+{
+    buf_add(out, &v, sizeof(v));
+}
+
+static void pack(const struct train_score *s, struct buf *out)
+{
+    struct nn_state state = {0};
+    list_state(s, &state);
+    for (size_t i = 0; i < state.items.n; i++) {
+        const struct nn_state_item *it = &state.items.at[i];
+        put_i64(out, it->n);
+        if (it->n)
+            buf_add(out, it->data, (size_t)it->n * nn_state_size(it->type));
+    }
+    buf_add(out, &s->loss, sizeof(s->loss));
+    buf_add(out, s->each, s->n_each * sizeof(*s->each));
+    put_i64(out, s->rows);
+    nn_state_release(&state);
+}
+
+/* `n` bytes of *at, which moves on, to `to`; false when there are not as many. */
+static bool take(struct str *at, void *to, size_t n)
+{
+    if (n > at->n)
+        return false;
+    memcpy(to, at->p, n);
+    *at = str_of(at->p + n, at->n - n);
+    return true;
+}
+
+/* The lists of another score of the same metrics, in memory of `a`. */
+static bool unpack_lists(const struct nn_state *like, struct str *at, struct arena *a,
+                         struct nn_state *found)
+{
+    for (size_t i = 0; i < like->items.n; i++) {
+        const struct nn_state_item *it = &like->items.at[i];
+        size_t size = nn_state_size(it->type);
+        int64_t n;
+        if (!take(at, &n, sizeof(n)) || n < 0 || (size_t)n > at->n / size)
+            return false;
+        void *values = arena_try_alloc(a, (size_t)n + 1, size);
+        if (!values || !take(at, values, (size_t)n * size))
+            return false;
+        nn_state_add(found, it->type, values, n, "%s", it->name);
+    }
+    return true;
+}
+
+static enum rc unpack(struct train_score *s, struct str at, struct err *err)
+{
+    struct nn_state like = {0}, found = {0};
+    struct arena a = {0};
+    list_state(s, &like);
+    bool ok = unpack_lists(&like, &at, &a, &found) &&
+              take(&at, &s->loss, sizeof(s->loss)) &&
+              take(&at, s->each, s->n_each * sizeof(*s->each)) &&
+              take(&at, &s->rows, sizeof(s->rows));
+    enum rc rc =
+        ok ? RC_OK : err_set(err, RC_FORMAT, "metrics of another rank cannot be read");
+    for (size_t i = 0; i < s->entries.n && !rc; i++)
+        rc = metric_load(s->entries.at[i].metric,
+                         arena_printf(&a, "%zu.%s.", i, s->entries.at[i].name), &found,
+                         err);
+    nn_state_release(&like);
+    nn_state_release(&found);
+    arena_release(&a);
+    return rc;
+}
+
+/* Scores that others packed, one behind the other. */
+static enum rc merge_packed(struct train_score *s, const struct train_session *session,
+                            struct str at, struct err *err)
+{
+    struct train_score *other = NULL;
+    enum rc rc = train_score_create(session, false, &other, err);
+    while (!rc && at.n) {
+        int64_t n = 0;
+        if (!take(&at, &n, sizeof(n)) || n < 0 || (size_t)n > at.n)
+            rc = err_set(err, RC_FORMAT, "metrics of another rank cannot be read");
+        if (!rc)
+            rc = unpack(other, str_of(at.p, (size_t)n), err);
+        if (!rc)
+            rc = train_score_merge(s, other, err);
+        if (!rc)
+            at = str_of(at.p + n, at.n - (size_t)n);
+    }
+    train_score_destroy(other);
+    return rc;
+}
+
+enum rc train_score_gather(struct train_score *s, struct train_score *const *each,
+                           const struct train_session *session, struct err *err)
+{
+    struct comm *comm = session->options.comm;
+    struct buf own, one;
+    void *all = NULL;
+    int64_t n = 0;
+    buf_init(&own, (size_t)1 << 40);
+    for (int i = 0; i < session->shards.n; i++) {
+        buf_init(&one, (size_t)1 << 40);
+        pack(each[i], &one);
+        put_i64(&own, (int64_t)one.n);
+        buf_add(&own, one.p, one.n);
+        buf_release(&one);
+    }
+    enum rc rc = comm_gather_bytes(comm, own.p, (int64_t)own.n, &all, &n, err);
+    if (!rc)
+        rc = merge_packed(s, session, str_of(all, (size_t)n), err);
+    mem_free(all);
+    buf_release(&own);
+    return rc;
 }

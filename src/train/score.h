@@ -26,6 +26,17 @@ void train_score_destroy(struct train_score *s); /* NULL is fine */
 enum rc train_score_batch(struct train_score *s, const struct train_session *session,
                           const struct feature_batch *b, double loss,
                           struct err *err) MUST_CHECK;
+/* Of train: the losses of the last batch, where the graph has only a part of it. */
+void train_score_losses(struct train_score *s, const double *each);
+/* What another has seen of the same metrics, behind what `s` has. RC_NOMEM. */
+enum rc train_score_merge(struct train_score *s, const struct train_score *from,
+                          struct err *err) MUST_CHECK;
+/* The same for `each` of this rank's shards and those of all other ranks of the session,
+ * in the order of shards. Collective; all ranks come to the same.
+ */
+enum rc train_score_gather(struct train_score *s, struct train_score *const *each,
+                           const struct train_session *session,
+                           struct err *err) MUST_CHECK;
 /* Sorted by name; valid until the next call. */
 enum rc train_score_lines(struct train_score *s, const struct train_score_line **lines,
                           size_t *n, struct err *err) MUST_CHECK;

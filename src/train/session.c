@@ -9,7 +9,8 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
-#include "dist/replicated.h"
+#include "dist/sharded.h"
+#include "train/step_private.h"
 
 static enum rc make_optimizers(struct train_session *s, struct err *err)
 {
@@ -27,27 +28,14 @@ static enum rc make_optimizers(struct train_session *s, struct err *err)
                               &s->ema, err);
     if (!rc)
         rc = train_pareto_create(s->model, &s->pareto, err);
-    if (!rc && s->pareto && comm_world(s->options.comm) > 1)
+    if (!rc && s->pareto && s->shards.total > 1)
         rc = err_set(err, RC_UNSUPPORTED,
-                     "model_config.use_pareto_loss_weight: several ranks cannot weigh "
-                     "losses against each other");
+                     "model_config.use_pareto_loss_weight: losses are weighed against "
+                     "each other in one shard only, not in %d",
+                     s->shards.total);
     s->accumulate =
         t->gradient_accumulation_steps > 1 ? t->gradient_accumulation_steps : 1;
     return rc;
-}
-
-/* What the dense gradients of all ranks are added up in. */
-static enum rc make_grads(struct train_session *s, struct err *err)
-{
-    size_t n, floats = 0;
-    struct param *const *params = graph_params(s->model->graph, &n);
-    if (comm_world(s->options.comm) == 1)
-        return RC_OK;
-    for (size_t i = 0; i < n; i++)
-        floats += param_read_grad(params[i]) ? (size_t)params[i]->n : 0;
-    s->grads = mem_try_large(floats + 1, sizeof(*s->grads));
-    return s->grads ? RC_OK
-                    : err_set(err, RC_NOMEM, "no memory for %zu dense gradients", floats);
 }
 
 static uint64_t rows_of(const void *arg, const char *feature)
@@ -57,10 +45,9 @@ static uint64_t rows_of(const void *arg, const char *feature)
     return at < 0 ? 0 : feature_plan_info(plan, (size_t)at)->rows;
 }
 
-/* Ranks that keep their tables to themselves would drift apart. */
-static const struct lookup_ops *lookup_of(const struct train_session_options *o)
+static const struct lookup_ops *lookup_of(const struct train_session *s)
 {
-    return o->lookup || comm_world(o->comm) == 1 ? o->lookup : &lookup_replicated_ops;
+    return s->shards.total > 1 ? &dist_sharded_ops : s->options.lookup;
 }
 
 /* `rows` of `arg`: how many ids a feature has, where the config does not say. */
@@ -75,9 +62,9 @@ static enum rc build_model(struct train_session *s,
     bool pareto = s->options.training && s->conf->model_config &&
                   s->conf->model_config->use_pareto_loss_weight;
     struct model_options options = {
+        .comm = s->options.comm,
         .graph = {.pool = s->options.pool,
                   .device = s->options.device,
-                  .comm = s->options.comm,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
                   .training = training,
                   .fixed = !training,
@@ -86,7 +73,7 @@ static enum rc build_model(struct train_session *s,
         .row_opt = s->sparse.rule,
         .max_gradient = s->sparse.max_gradient,
         .table_dir = s->options.table_dir,
-        .lookup = lookup_of(&s->options),
+        .lookup = lookup_of(s),
         .alone = !training,
         .rows = rows,
         .rows_arg = arg};
@@ -114,6 +101,9 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
                                        .dir = options->dir};
     s->conf = conf;
     s->options = *options;
+    s->shards =
+        dist_shards_of(comm_rank(options->comm), comm_world(options->comm),
+                       options->shards > 0 ? options->shards : comm_world(options->comm));
     enum rc rc = feature_plan_create(conf, &features, &s->plan, diags, err);
     if (!rc && options->training && !conf->train_config)
         rc = err_set(err, RC_INVAL, "the config has no train_config");
@@ -123,8 +113,8 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
         rc = make_model(s, err);
     if (!rc && options->training)
         rc = make_optimizers(s, err);
-    if (!rc && options->training)
-        rc = make_grads(s, err);
+    if (!rc && options->training && s->shards.total > 1)
+        rc = train_shard_step_create(s, &s->split, err);
     if (rc)
         train_session_destroy(s);
     else
@@ -159,7 +149,7 @@ void train_session_destroy(struct train_session *s)
         return;
     train_feed_destroy(s->feed);
     mem_free(s->vectors);
-    mem_free(s->grads);
+    train_shard_step_destroy(s->split);
     train_pareto_destroy(s->pareto);
     optim_ema_destroy(s->ema);
     optim_destroy(s->optim);
@@ -178,6 +168,7 @@ enum rc train_session_share(const struct train_session *from, struct train_sessi
     s->options = from->options;
     s->options.pool = NULL;
     s->shared = true;
+    s->shards = from->shards;
     s->plan = from->plan;
     s->step = from->step;
     enum rc rc = make_model(s, err);

@@ -9,6 +9,7 @@
 #define TRAIN_SESSION_H
 
 #include "base/pool.h"
+#include "dist/shards.h"
 #include "feature/feature.h"
 #include "model/model.h"
 #include "nn/optim/clip.h"
@@ -22,9 +23,9 @@
 struct train_session_options {
     struct pool *pool; /* borrowed */
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
-    /* Who keeps the tables. NULL: this process alone, or with several ranks a copy on
-     * every rank.
-     */
+    /* That a batch is cut into, over all ranks; 0: as many as there are ranks. */
+    int shards;
+    /* Who keeps the tables of a run with one shard; NULL: this process. */
     const struct lookup_ops *lookup;
     const struct device *device; /* that runs the graph; NULL: the CPU */
     uint64_t seed;
@@ -45,15 +46,26 @@ enum train_session_mark {
     SESSION_MARKS
 };
 
+/* Called in a run of several shards after the forward pass of each shard of this rank,
+ * while the graph holds its values.
+ */
+struct train_session_tap {
+    enum rc (*fn)(void *arg, int shard, const struct feature_batch *b, struct err *err);
+    void *arg;
+};
+
 struct train_session {
     const struct pc_EasyRecConfig *conf; /* borrowed */
     struct train_session_options options;
     bool shared; /* plan and tables are another session's */
     struct feature_plan *plan;
     struct model *model;
-    struct train_feed *feed;
+    struct dist_shards shards;      /* of this rank */
+    struct train_feed *feed;        /* of the first of them */
+    struct train_shard_step *split; /* for several shards; else NULL */
+    struct train_session_tap tap;
+    int shard_at;         /* of this rank, the one under way; -1: several */
     struct view *vectors; /* [model->embedded.n]: of the lookup's call under way */
-    float *grads;         /* of all dense parameters, for several ranks; else NULL */
     struct optim_sparse sparse;
     struct optim *optim; /* NULL without training */
     struct optim_clip clip;
@@ -91,17 +103,30 @@ void train_session_destroy(struct train_session *s); /* NULL is fine */
 enum rc train_session_share(const struct train_session *from, struct train_session **out,
                             struct err *err) MUST_CHECK;
 
-/* Forward, backward and update on one batch, the rows of this rank; *loss is that of all
- * ranks before the update. RC_INVAL: E1401 and on, among them E1404 for a loss that is no
- * number (nothing is updated then). RC_IO: another rank failed (comm.h).
+/* One batch: each shard of it, as rows. */
+struct train_session_batch {
+    const struct feature_batch *const *at; /* [shards.n]: of this rank; NULL: no rows */
+    const int64_t *rows;                   /* [shards.total]: of all ranks */
+};
+
+/* Forward, backward and update on one batch; *loss is that of all its rows before the
+ * update. RC_INVAL: E1401 and on, among them E1404 for a loss that is no number (nothing
+ * is updated then). RC_IO: another rank failed (comm.h).
  */
-enum rc train_session_train(struct train_session *s, const struct feature_batch *b,
+enum rc train_session_train(struct train_session *s, const struct train_session_batch *b,
                             double *loss, struct err *err) MUST_CHECK;
+/* Of the last batch, all its shards: each loss, in the order of the graph's. Borrowed;
+ * NULL when the graph's own are those (one shard).
+ */
+const double *train_session_losses(const struct train_session *s);
 /* Forward alone, without dropout and with running statistics. Without `targets` labels
  * are not needed and there is no loss; a session that does not train has none anyway.
  */
 enum rc train_session_forward(struct train_session *s, const struct feature_batch *b,
                               bool targets, double *loss, struct err *err) MUST_CHECK;
+
+/* Takes part in the lookup of other ranks' batches, without one of its own. */
+enum rc train_session_idle(struct train_session *s, struct err *err) MUST_CHECK;
 
 /* Bytes of tables (weights and state, all rows), dense parameters, activations as now. */
 void train_session_bytes(const struct train_session *s, size_t *tables, size_t *dense,

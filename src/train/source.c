@@ -10,6 +10,8 @@
 #include "data/odps/type.h"
 #include "text/pipeline/feature.h"
 
+#define SHARD_STREAM 0x9e3779b97f4a7c15u /* other random numbers for each shard */
+
 static bool scalar_type(enum pc_FieldType t, struct type *out)
 {
     static const enum type_id ids[] = {[pc_FieldType_INT32] = TYPE_I32,
@@ -207,7 +209,7 @@ static void use_workers(const struct pc_DataConfig *d, struct dataset_conf *out)
 
 enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
                           const char *path, enum train_source_use use, uint64_t seed,
-                          const struct comm *comm, struct arena *a,
+                          struct train_source_share share, struct arena *a,
                           struct dataset_conf *out, struct err *err)
 {
     bool training = use == SOURCE_TRAIN;
@@ -219,8 +221,8 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
         .drop_remainder = d->drop_remainder && use != SOURCE_PREDICT,
         .every_row = use == SOURCE_PREDICT,
         .seed = seed,
-        .rank = comm_rank(comm),
-        .world = comm_world(comm),
+        .rank = share.at,
+        .world = share.of,
         .threads = 1,
         .batch_cost = d->has_batch_cost_size ? (int64_t)d->batch_cost_size : 0};
     if (d->sample_cost_field[0])
@@ -254,11 +256,13 @@ static enum sampler_levels levels_of(const char *word)
 }
 
 bool train_source_sampler(const struct pc_DataConfig *d, enum train_source_use use,
-                          uint64_t seed, struct sampler_conf *out)
+                          uint64_t seed, struct train_source_share share,
+                          struct sampler_conf *out)
 {
     struct pc_sampler s = pc_sampler_of(d);
-    *out = (struct sampler_conf){
-        .seed = seed, .labels = d->label_fields, .n_labels = (size_t)d->n_label_fields};
+    *out = (struct sampler_conf){.seed = seed ^ (uint64_t)share.at * SHARD_STREAM,
+                                 .labels = d->label_fields,
+                                 .n_labels = (size_t)d->n_label_fields};
     if (use == SOURCE_PREDICT || !s.msg)
         return false;
     out->kind = (enum sampler_kind)(s.kind - pc_sampler_kinds);

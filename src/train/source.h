@@ -4,7 +4,6 @@
 #define TRAIN_SOURCE_H
 
 #include "base/arena.h"
-#include "comm/comm.h"
 #include "data/dataset.h"
 #include "data/sampler/sampler.h"
 #include "feature/feature.h"
@@ -12,20 +11,27 @@
 
 enum train_source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
 
+/* Shard `at` of `of`: each reads its own rows. The input is cut into as many stretches of
+ * (almost) the same number of rows as there are shards (data/dataset.h).
+ */
+struct train_source_share {
+    int at, of; /* of 0: everything */
+};
+
 /* Fills *out for reading `path`; what it points at lies in `a`. Columns are those that
- * the plan reads. Of several ranks each reads its own rows: the input is cut into as many
- * stretches of (almost) the same number of rows as there are ranks, rank r reads the r-th
- * (data/dataset.h); `comm` NULL reads everything. RC_UNSUPPORTED: a dataset_type that this version does not read.
- * RC_INVAL.
+ * the plan reads. RC_UNSUPPORTED: a dataset_type that this version does not read. RC_INVAL.
  */
 enum rc train_source_conf(const struct pc_DataConfig *data,
                           const struct feature_plan *plan, const char *path,
                           enum train_source_use use, uint64_t seed,
-                          const struct comm *comm, struct arena *a,
+                          struct train_source_share share, struct arena *a,
                           struct dataset_conf *out, struct err *err) MUST_CHECK;
 
-/* The sampler of data_config; false: there is none, or none is wanted (predict). */
+/* The sampler of data_config; false: there is none, or none is wanted (predict). Each
+ * shard draws other samples.
+ */
 bool train_source_sampler(const struct pc_DataConfig *data, enum train_source_use use,
-                          uint64_t seed, struct sampler_conf *out);
+                          uint64_t seed, struct train_source_share share,
+                          struct sampler_conf *out);
 
 #endif

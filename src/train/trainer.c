@@ -8,12 +8,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "train/trainer_private.h"
 
 void train_lap_begin(struct trainer *t)
 {
     t->lap = (struct train_lap){.ns = clock_mono_ns(),
-                                .waited_ns = train_feeder_waited(t->feeder),
+                                .waited_ns = train_rounds_waited(t->rounds),
                                 .rows = t->session->rows,
                                 .steps = t->session->step};
 }
@@ -21,15 +22,22 @@ void train_lap_begin(struct trainer *t)
 void train_lap_end(struct trainer *t)
 {
     t->busy_ns += clock_mono_ns() - t->lap.ns;
-    t->waited_ns += train_feeder_waited(t->feeder) - t->lap.waited_ns;
+    t->waited_ns += train_rounds_waited(t->rounds) - t->lap.waited_ns;
     train_lap_begin(t);
 }
 
-/* Once asked, it stays so. */
+bool trainer_hears_stop(struct trainer *t)
+{
+    if (!t->heard && t->o->watch.stop)
+        t->heard = t->o->watch.stop(t->o->watch.arg);
+    return t->heard;
+}
+
+/* Once asked, it stays so. Several ranks agree about it with their next batch. */
 bool trainer_asked_to_stop(struct trainer *t)
 {
-    if (!t->stopping && t->o->watch.stop)
-        t->stopping = t->o->watch.stop(t->o->watch.arg);
+    if (comm_world(t->o->comm) == 1)
+        t->stopping = trainer_hears_stop(t);
     return t->stopping;
 }
 
@@ -57,7 +65,7 @@ static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
     if (seconds > 0) {
         p.rows_per_s = (double)(t->session->rows - t->lap.rows) / seconds;
         p.wait =
-            (double)(train_feeder_waited(t->feeder) - t->lap.waited_ns) * 1e-9 / seconds;
+            (double)(train_rounds_waited(t->rounds) - t->lap.waited_ns) * 1e-9 / seconds;
     }
     enum rc rc = train_score_lines(t->moving, &p.lines, &p.n, err);
     if (!rc && t->o->watch.progress)
@@ -81,12 +89,10 @@ static enum rc show_progress(struct trainer *t, struct err *err)
 }
 
 /* Comes once more in a run that goes on from the checkpoint of a pass's end. */
-static enum rc end_of_pass(struct trainer *t, const struct train_fed *fed,
-                           struct err *err)
+static enum rc end_of_pass(struct trainer *t, int64_t epoch, struct err *err)
 {
     uint32_t every = t->tc->save_checkpoints_epochs;
-    t->session->epoch = t->session->data_epoch + (uint64_t)fed->epoch + 1;
-    t->position = arena_strdup(&t->arena, fed->position);
+    t->session->epoch = t->session->data_epoch + (uint64_t)epoch + 1;
     if (!every || t->session->epoch % every != 0 || t->session->step <= 1)
         return RC_OK;
     enum rc rc = trainer_save(t, err);
@@ -112,36 +118,63 @@ static void note_uneven(struct trainer *t)
                  (intmax_t)u.differ, (intmax_t)u.rows, u.feature, u.leader);
 }
 
+/* Train metrics are of the first shard, as those of rank 0 are. */
+static enum rc on_shard(void *arg, int shard, const struct feature_batch *b,
+                        struct err *err)
+{
+    struct trainer *t = arg;
+    return shard ? RC_OK : train_score_batch(t->moving, t->session, b, 0, err);
+}
+
+static enum rc train_on(struct trainer *t, const struct train_session_batch *b,
+                        struct err *err)
+{
+    t->session->tap = (struct train_session_tap){.fn = on_shard, .arg = t};
+    enum rc rc = train_session_train(t->session, b, &t->loss, err);
+    if (rc)
+        return rc;
+    if (!train_session_losses(t->session))
+        return train_score_batch(t->moving, t->session, b->at[0], t->loss, err);
+    train_score_losses(t->moving, train_session_losses(t->session));
+    return RC_OK;
+}
+
+/* What this rank asks of all. */
+static unsigned to_ask(struct trainer *t)
+{
+    bool writes = comm_rank(t->o->comm) == 0;
+    unsigned stop = comm_world(t->o->comm) > 1 && trainer_hears_stop(t) ? ROUND_STOP : 0;
+    return stop | (writes && trainer_save_is_late(t) ? ROUND_SAVE : 0);
+}
+
 /* One batch; *over when the run is at its end. */
 static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 {
-    struct train_fed fed;
+    struct train_round round;
     int64_t asked = clock_mono_ns();
-    enum rc rc = train_feeder_next(t->feeder, &fed, err);
+    enum rc rc = train_rounds_next(t->rounds, to_ask(t), &round, err);
     int64_t got = clock_mono_ns();
     if (rc)
         return rc;
-    if (!fed.features) {
-        *over = fed.position == NULL; /* all passes are over */
-        return *over ? RC_OK : end_of_pass(t, &fed, err);
+    t->stopping = t->stopping || round.asked & ROUND_STOP;
+    if (!round.any) {
+        *over = round.over; /* all passes are over */
+        return *over ? RC_OK : end_of_pass(t, round.epoch, err);
     }
-    rc = train_session_train(t->session, fed.features, &t->loss, err);
-    if (!rc)
-        rc = train_score_batch(t->moving, t->session, fed.features, t->loss, err);
+    rc = train_on(t, &round.batch, err);
     if (rc)
-        train_where_name(fed.where, err);
-    t->position = fed.position;
+        train_rounds_name(t->rounds, t->session->shard_at, err);
     if (!rc)
         note_uneven(t);
-    if (!rc)
-        trainer_profile_step(t, &fed, asked, got);
+    if (!rc && round.fed)
+        trainer_profile_step(t, round.fed, asked, got);
     if (!rc)
         rc = show_progress(t, err);
     if (!rc)
         rc = trainer_saved(t, false, err);
     if (!rc)
         rc = train_row_dump_step(t->row_dump, t->session->step - 1, err);
-    if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
+    if (!rc && (trainer_save_is_due(t) || round.asked & ROUND_SAVE))
         rc = trainer_save(t, err);
     *over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     return rc;
@@ -238,4 +271,9 @@ void train_result_release(struct train_result *r)
 {
     mem_free(r->checkpoint);
     r->checkpoint = NULL;
+}
+
+bool trainer_writes(const struct trainer *t)
+{
+    return comm_rank(t->o->comm) == 0;
 }

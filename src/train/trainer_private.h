@@ -5,9 +5,9 @@
 
 #include "ckpt/saver.h"
 #include "train/best.h"
-#include "train/feeder.h"
 #include "train/fine_tune.h"
 #include "train/model_lock.h"
+#include "train/rounds.h"
 #include "train/row_dump.h"
 #include "train/summary.h"
 #include "train/trace.h"
@@ -29,7 +29,7 @@ struct trainer {
     struct arena arena;
     struct pool *pool;
     struct train_session *session;
-    struct train_feeder *feeder;
+    struct train_rounds *rounds;
     struct train_score *moving, *eval; /* train metrics; metrics of evaluations */
     struct train_model_lock *lock;
     struct ckpt_saver *saver;
@@ -39,7 +39,7 @@ struct trainer {
     struct train_trace *trace;       /* NULL: none, or written */
     struct train_best best;
     struct buf config;         /* text of the effective config */
-    const char *position;      /* in the data, behind the last batch trained on */
+    const char *position;      /* in the data, of the checkpoint that it goes on from */
     const char *data_note;     /* where it is taken up; NULL: at its beginning, as ever */
     const char *no_checkpoint; /* a note: there was none to go on from; or NULL */
     bool data_anew;            /* a resumed run starts its data at the beginning */
@@ -56,6 +56,7 @@ struct trainer {
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
+    bool heard;       /* this rank was asked to stop */
     bool told_uneven; /* of sequences whose steps differ, it was said */
 };
 
@@ -63,6 +64,14 @@ struct trainer {
 enum rc trainer_set_up(struct trainer *t, struct err *err) MUST_CHECK;
 void trainer_tear_down(struct trainer *t);
 void trainer_note(const struct trainer *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Of several ranks one writes files and speaks. */
+bool trainer_writes(const struct trainer *t);
+
+/* trainer_agree.c: all ranks have the same program, config, data and checkpoint. RC_INVAL
+ * E2503. Collective.
+ */
+enum rc trainer_agree(struct trainer *t, struct err *err) MUST_CHECK;
 
 /* trainer_data.c: drops the position when the data starts at its beginning. */
 enum rc trainer_choose_data(struct trainer *t, struct err *err) MUST_CHECK;
@@ -96,5 +105,6 @@ void trainer_profile_end(struct trainer *t);
 void train_lap_begin(struct trainer *t);
 void train_lap_end(struct trainer *t);
 bool trainer_asked_to_stop(struct trainer *t);
+bool trainer_hears_stop(struct trainer *t); /* this rank */
 
 #endif

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "comm/comm.h"
+#include "dist/sharded.h"
 #include "train/save.h"
 #include "train/trainer_private.h"
 
@@ -78,7 +80,7 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
         return RC_OK;
     if (!rc)
         rc = trainer_saved(t, true, err);
-    if (!rc)
+    if (!rc && trainer_writes(t))
         rc = append_result(t, lines, n, err);
     if (rc)
         return rc;
@@ -113,6 +115,40 @@ enum rc trainer_saved(struct trainer *t, bool wait, struct err *err)
     return RC_OK;
 }
 
+/* Everything that the checkpoint of the step just done holds; with several ranks all
+ * take part.
+ */
+static struct ckpt_writer *collect(struct trainer *t, const char *position)
+{
+    struct ckpt_writer *w =
+        train_session_save(t->session, t->conf->model_dir, buf_str(&t->config), position);
+    struct buf metrics;
+    buf_init(&metrics, (size_t)1 << 28);
+    train_score_save(t->moving, &metrics);
+    ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
+    buf_release(&metrics);
+    return w;
+}
+
+static enum rc start_save(struct trainer *t, struct err *err)
+{
+    struct buf position;
+    buf_init(&position, (size_t)1 << 30);
+    enum rc rc = train_rounds_position(t->rounds, &position, err);
+    struct ckpt_writer *w =
+        rc ? NULL : collect(t, position.n ? buf_str(&position) : t->position);
+    buf_release(&position);
+    if (rc)
+        return rc;
+    if (trainer_writes(t))
+        rc = ckpt_saver_start(t->saver, w, spared(t), err);
+    if (!rc && comm_world(t->o->comm) > 1)
+        rc = dist_sharded_serve(t->session->model->lookup, err);
+    if (!trainer_writes(t))
+        ckpt_abort(w);
+    return rc;
+}
+
 enum rc trainer_save(struct trainer *t, struct err *err)
 {
     int64_t step = (int64_t)t->session->step - 1;
@@ -122,14 +158,7 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     if (rc)
         return rc;
     train_lap_end(t);
-    struct ckpt_writer *w = train_session_save(t->session, t->conf->model_dir,
-                                               buf_str(&t->config), t->position);
-    struct buf metrics;
-    buf_init(&metrics, (size_t)1 << 28);
-    train_score_save(t->moving, &metrics);
-    ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
-    buf_release(&metrics);
-    rc = ckpt_saver_start(t->saver, w, spared(t), err);
+    rc = start_save(t, err);
     if (rc)
         return rc;
     t->saved_step = step;
@@ -159,7 +188,9 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err)
     struct buf kept;
     buf_init(&kept, (size_t)1 << 30);
     enum rc rc = train_best_read(&t->best, t->conf->model_dir, t->saved_step, &kept, err);
-    if (!rc && fs_exists(path))
+    if (!rc)
+        rc = comm_barrier(t->o->comm, err); /* all have read it */
+    if (!rc && trainer_writes(t) && fs_exists(path))
         rc = fs_write(path, buf_str(&kept), kept.n, 0644, err);
     buf_release(&kept);
     mem_free(path);

@@ -17,7 +17,6 @@
 #include "train/budget.h"
 #include "train/changes.h"
 #include "train/save.h"
-#include "train/source.h"
 #include "train/trainer_private.h"
 
 #define CHANGES_SHOWN 5
@@ -40,6 +39,8 @@ static enum rc write_config(struct trainer *t, struct err *err)
     buf_init(&t->config, SOURCE_MAX);
     prototext_print(t->o->conf->doc.root, &t->config);
     enum rc rc = buf_check(&t->config, err);
+    if (rc || !trainer_writes(t))
+        return rc;
     if (!rc)
         rc = fs_mkdirs(dir, 0755, err);
     char *path = fs_join(dir, "pipeline.config");
@@ -199,14 +200,24 @@ static enum rc restore(struct trainer *t, struct err *err)
     return RC_OK;
 }
 
-/* Steps of the whole run; 0 when only reading the data tells. */
-static uint64_t count_steps(const struct trainer *t, const struct train_feeder_conf *conf)
+/* Rows of the shard that has most; see data/dataset_plan.c. */
+static int64_t most_rows(const struct trainer *t, int64_t batch)
 {
-    int64_t rows = train_feeder_rows(t->feeder), batch = conf->data.batch_size;
+    int64_t rows = train_rounds_rows(t->rounds), shards = t->session->shards.total;
+    int64_t size = rows / shards, extra = rows % shards;
+    bool odd = extra && (size + 1) % batch == 1 && size % batch == 0;
+    return size + (extra && !odd);
+}
+
+/* Steps of the whole run; 0 when only reading the data tells. */
+static uint64_t count_steps(const struct trainer *t)
+{
+    int64_t batch = train_rounds_batch_size(t->rounds);
     uint64_t by_epochs = 0;
-    if (t->tc->num_epochs && rows > 0 && batch > 0 && conf->data.batch_cost == 0) {
-        int64_t per_pass =
-            conf->data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+    if (t->tc->num_epochs && train_rounds_rows(t->rounds) > 0 && batch > 0) {
+        int64_t rows = most_rows(t, batch);
+        bool drop = t->conf->data_config->drop_remainder;
+        int64_t per_pass = drop ? rows / batch : (rows + batch - 1) / batch;
         by_epochs = t->session->data_step + (uint64_t)per_pass * t->tc->num_epochs;
     }
     uint64_t last = trainer_last_step(t);
@@ -217,27 +228,18 @@ static uint64_t count_steps(const struct trainer *t, const struct train_feeder_c
 
 static enum rc open_data(struct trainer *t, struct err *err)
 {
-    struct sampler_conf sampler;
-    struct train_feeder_conf conf = {.plan = t->session->plan,
+    enum rc rc = trainer_choose_data(t, err);
+    struct train_rounds_conf conf = {.path = t->conf->train_input_path,
+                                     .use = SOURCE_TRAIN,
                                      .epochs = t->tc->num_epochs,
+                                     .cursor = t->position,
                                      .positions = true,
                                      .first_step = t->session->step};
-    conf.mask = train_mask_conf_of(t->conf->data_config, t->session->plan, t->o->seed,
-                                   (uint64_t)comm_rank(t->session->options.comm));
-    if (train_source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
-        conf.sampler = &sampler;
-    enum rc rc = train_source_conf(t->conf->data_config, t->session->plan,
-                                   t->conf->train_input_path, SOURCE_TRAIN, t->o->seed,
-                                   t->session->options.comm, &t->arena, &conf.data, err);
     if (!rc)
-        rc = trainer_choose_data(t, err);
-    conf.data.cursor = t->position;
-    conf.data.prints = true;
+        rc = train_rounds_open(t->session, &conf, &t->rounds, t->diags, err);
     if (!rc)
-        rc = train_feeder_open(&conf, &t->feeder, t->diags, err);
-    if (!rc)
-        t->total_steps = count_steps(t, &conf);
-    struct str notes = str_c(rc ? "" : train_feeder_notes(t->feeder)), line;
+        t->total_steps = count_steps(t);
+    struct str notes = str_c(rc ? "" : train_rounds_notes(t->rounds)), line;
     while (str_split(&notes, '\n', &line))
         if (line.n)
             trainer_note(t, "%.*s", (int)line.n, line.p);
@@ -249,7 +251,7 @@ static enum rc check_memory(struct trainer *t, struct err *err)
     struct train_budget b;
     if (t->o->memory <= 0 || t->o->table_dir)
         return RC_OK;
-    train_budget_init(&b, t->session, train_feeder_rows(t->feeder));
+    train_budget_init(&b, t->session, train_rounds_rows(t->rounds));
     t->most_memory = b.most;
     t->expected_memory = b.expected;
     enum rc rc = train_budget_check(&b, t->o->memory, err);
@@ -321,8 +323,8 @@ static void tell_start(const struct trainer *t)
 {
     struct train_start s = {.session = t->session,
                             .model_dir = t->conf->model_dir,
-                            .rows = train_feeder_rows(t->feeder),
-                            .files = train_feeder_files(t->feeder),
+                            .rows = train_rounds_rows(t->rounds),
+                            .files = train_rounds_files(t->rounds),
                             .total_steps = t->total_steps,
                             .resumed_from = t->resumed_from,
                             .started_from = t->started_from,
@@ -344,17 +346,57 @@ static void open_summary(struct trainer *t)
         trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
 
+/* Shards of the checkpoint that the run goes on from; 0: there is none. */
+static enum rc saved_shards(struct trainer *t, int *out, struct err *err)
+{
+    struct ckpt *c = NULL;
+    int64_t latest = -1;
+    *out = 0;
+    enum rc rc = ckpt_latest(t->conf->model_dir, &latest, err);
+    if (rc || latest < 0 || !t->o->resume)
+        return rc;
+    rc = ckpt_open(t->conf->model_dir, CKPT_NO_CHECKSUMS, &c, NULL, err);
+    if (!rc)
+        *out = train_session_saved_shards(c);
+    ckpt_close(c);
+    return rc;
+}
+
+/* A run keeps its shards: the results of a step depend on them. */
+static enum rc choose_shards(struct trainer *t, int *out, struct err *err)
+{
+    int saved, asked = t->o->shards, world = comm_world(t->o->comm);
+    enum rc rc = saved_shards(t, &saved, err);
+    if (rc)
+        return rc;
+    *out = saved ? saved : asked ? asked : world;
+    if (saved && asked && saved != asked)
+        return err_coded(err, RC_INVAL, E2505,
+                         "--shards %d: the run in model_dir '%s' has %d shard%s, which "
+                         "cannot change; leave out --shards",
+                         asked, t->conf->model_dir, saved, saved == 1 ? "" : "s");
+    if (*out < world)
+        return err_coded(err, RC_INVAL, E2505,
+                         "%d ranks, but a batch has %d shard%s: start at most as many "
+                         "ranks as shards",
+                         world, *out, *out == 1 ? "" : "s");
+    return RC_OK;
+}
+
 enum rc trainer_set_up(struct trainer *t, struct err *err)
 {
     struct train_session_options so = {.seed = t->o->seed,
                                        .training = true,
                                        .farm_hash = t->o->farm_hash,
                                        .table_dir = t->o->table_dir,
+                                       .comm = t->o->comm,
                                        .lookup = t->o->lookup,
                                        .device = t->o->device};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
     train_best_init(&t->best, t->conf->export_config);
-    enum rc rc = pool_create(threads, &t->pool, err);
+    enum rc rc = choose_shards(t, &so.shards, err);
+    if (!rc)
+        rc = pool_create(threads, &t->pool, err);
     so.pool = t->pool;
     if (!rc)
         rc = train_session_create(t->conf, &so, &t->session, t->diags, err);
@@ -362,15 +404,22 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = train_score_create(t->session, true, &t->moving, err);
     if (!rc)
         rc = train_score_create(t->session, false, &t->eval, err);
+    if (!rc && t->tc->delta_embedding_dump_config && comm_world(so.comm) > 1)
+        rc = err_set(err, RC_UNSUPPORTED,
+                     "delta_embedding_dump_config: changed rows are dumped by one rank "
+                     "only, and %d were started",
+                     comm_world(so.comm));
     if (!rc && t->tc->delta_embedding_dump_config)
         rc = train_row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
                                    t->session->model->lookup, &t->row_dump, err);
-    if (!rc && comm_rank(so.comm) == 0) /* which alone writes */
+    if (!rc && trainer_writes(t))
         rc = train_model_lock_take(t->conf->model_dir, &t->lock, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)
         rc = open_data(t, err);
+    if (!rc)
+        rc = trainer_agree(t, err);
     if (!rc)
         rc = check_memory(t, err);
     if (!rc)
@@ -386,14 +435,16 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     t->first_step = t->session->step;
     t->first_rows = t->session->rows;
     tell_start(t);
-    open_summary(t);
-    trainer_profile_begin(t);
+    if (trainer_writes(t)) {
+        open_summary(t);
+        trainer_profile_begin(t);
+    }
     return t->o->resume ? trainer_resume_results(t, err) : RC_OK;
 }
 
 void trainer_tear_down(struct trainer *t)
 {
-    train_feeder_close(t->feeder);
+    train_rounds_close(t->rounds);
     train_summary_close(t->summary);
     train_trace_destroy(t->trace);
     train_row_dump_destroy(t->row_dump);

@@ -4,8 +4,7 @@
 #include <math.h>
 
 enum rc train_weights_fill(const struct model_task *t, const float *weights,
-                           const float *space, int64_t total, struct view out,
-                           struct err *err)
+                           const float *space, struct view out, struct err *err)
 {
     double sum = 0;
     for (int64_t r = 0; r < out.rows; r++) {
@@ -19,9 +18,8 @@ enum rc train_weights_fill(const struct model_task *t, const float *weights,
         *view_row(&out, r) = (float)w;
         sum += w;
     }
-    /* w / (sum / rows) * weight / total */
-    double share = total ? (double)out.rows / (double)total : 1;
-    double scale = sum > 0 ? t->weight / sum * share : 0;
+    /* w / (sum / rows) * weight / rows */
+    double scale = sum > 0 ? t->weight / sum : 0;
     for (int64_t r = 0; r < out.rows; r++)
         *view_row(&out, r) = (float)((double)*view_row(&out, r) * scale);
     return RC_OK;

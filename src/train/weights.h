@@ -5,13 +5,12 @@
 
 #include "model/model.h"
 
-/* out[row] = w / mean(w) * weight / total, where total are the rows of the whole batch (0:
- * those of `out`), the mean is over `out`, and w is the sample weight (NULL: 1) times
+/* out[row] = w / mean(w) * weight / rows, where w is the sample weight (NULL: 1) times
  * the in-space or out-of-space weight when `space` (> 0: inside) is given; all zeros when
  * the mean is. RC_INVAL E1403: a weight that is negative or no number.
  */
 enum rc train_weights_fill(const struct model_task *t, const float *weights,
-                           const float *space, int64_t total, struct view out,
+                           const float *space, struct view out,
                            struct err *err) MUST_CHECK;
 
 #endif

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "comm/comm.h"
 #include "nn/cpu/cpu.h"
 #include "nn/op/tasks.h"
 
@@ -129,25 +128,12 @@ static enum rc root_setup(const void *conf, const struct nn_shape *in,
     return RC_OK;
 }
 
-/* Of the rows of all ranks. Of a comm that fails every later call fails as well, so the
- * step hears of it when it adds up losses or gradients.
- */
-static double over_ranks(const struct op_run *r, double sum)
-{
-    struct comm_mem mem = {.data = &sum, .type = COMM_F64};
-    if (r->env->training && comm_world(r->env->comm) > 1 &&
-        comm_all_reduce(r->env->comm, mem, 1, COMM_SUM, NULL) != RC_OK)
-        return 0;
-    return sum;
-}
-
 static void root_sync_forward(const struct op_run *r)
 {
     struct root_state *s = r->state;
-    double sum = 0;
+    s->sum = 0;
     for (int64_t k = 0; k < r->in[0].rows; k++)
-        sum += (double)*view_row(&r->in[0], k);
-    s->sum = over_ranks(r, sum);
+        s->sum += (double)*view_row(&r->in[0], k);
 }
 
 static void root_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -163,10 +149,9 @@ static void root_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void root_sync_backward(const struct op_run *r)
 {
     struct root_state *s = r->state;
-    double slopes = 0;
+    s->slopes = 0;
     for (int64_t k = 0; k < r->in[0].rows; k++)
-        slopes += (double)*view_row(&r->in[0], k) * (double)*view_row(&r->d_out[0], k);
-    s->slopes = over_ranks(r, slopes);
+        s->slopes += (double)*view_row(&r->in[0], k) * (double)*view_row(&r->d_out[0], k);
 }
 
 static void root_backward(const struct op_run *r, int64_t begin, int64_t end)

@@ -172,8 +172,9 @@ enum rc train_predict_input_open(struct train_predict_input *in,
                                  struct diags *diags, struct err *err)
 {
     *in = (struct train_predict_input){.o = o, .plan = plan, .diags = diags};
-    enum rc rc = train_source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, NULL,
-                                   &in->arena, &in->conf, err);
+    enum rc rc =
+        train_source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0,
+                          (struct train_source_share){0}, &in->arena, &in->conf, err);
     if (rc)
         return rc;
     in->batch_size = o->batch_size ? o->batch_size : in->conf.batch_size;

@@ -201,8 +201,8 @@ static enum rc first_rows(const struct train_session *s,
                        : c->train_input_path[0] ? c->train_input_path
                                                 : c->eval_input_path;
     struct dataset_conf conf;
-    enum rc rc = train_source_conf(c->data_config, s->plan, path, SOURCE_PREDICT, 0, NULL,
-                                   a, &conf, err);
+    enum rc rc = train_source_conf(c->data_config, s->plan, path, SOURCE_PREDICT, 0,
+                                   (struct train_source_share){0}, a, &conf, err);
     conf.batch_size = o->sample_rows;
     conf.batch_cost = 0;
     conf.threads = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ranks of one model as threads of one process, against one process that is given the
- * rows of both as one batch.
+/* Runs over shards: ranks are threads of one process. The same number of shards gives the
+ * same bytes on any number of ranks and threads; and several shards train as one batch of
+ * all their rows does.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,16 +9,14 @@
 
 #include "ckpt/ckpt.h"
 #include "comm/threads.h"
-#include "dist/replicated.h"
+#include "dist/sharded.h"
 #include "rows.h"
-#include "train/feeder.h"
+#include "train/rounds.h"
 #include "train/save.h"
-#include "train/source.h"
 
-#define WORLD 2
+#define WORLD_MAX 4
 #define BATCH 32
 #define STEPS 12
-#define ROWS (WORLD * BATCH * STEPS)
 /* One sum over all rows against two over half of them, in f32, over all steps. Dense
  * parameters move by plain gradient descent: an optimizer that divides by the size of a
  * gradient makes a step of a rounding error where the gradient is 0 by construction (the
@@ -26,32 +25,111 @@
 #define NEAR 2e-5
 
 struct run {
-    const char *config, *input, *model_dir;
-    struct comm *comm; /* NULL: one process */
-    const struct lookup_ops *lookup;
-    int64_t batch;
-    bool own_input; /* all of it is this rank's */
-    double losses[STEPS + 1];
+    const char *config, *model_dir;
+    const char *const *inputs; /* of each shard, when they have their own; else NULL */
+    const char *input;
+    struct comm *comm; /* NULL: one rank */
+    int shards, threads;
+    const int64_t *sizes; /* of each shard's batches, with `inputs` */
+    bool resumes;
+    uint64_t most; /* steps; 0: all */
+    double losses[4 * STEPS];
     uint64_t steps, rows;
     enum rc rc;
     struct err err;
 };
 
+static enum rc save(struct run *r, struct train_session *s, struct train_rounds *rounds)
+{
+    struct buf position;
+    buf_init(&position, 1 << 20);
+    enum rc rc = rounds ? train_rounds_position(rounds, &position, &r->err) : RC_OK;
+    struct ckpt_writer *w =
+        train_session_save(s, r->model_dir, "", position.n ? buf_str(&position) : NULL);
+    bool writes = comm_rank(r->comm) == 0;
+    if (!rc && writes)
+        rc = ckpt_commit(w, &r->err);
+    if (!rc && r->shards > 1)
+        rc = dist_sharded_serve(s->model->lookup, &r->err);
+    if (!writes)
+        ckpt_abort(w);
+    buf_release(&position);
+    return rc;
+}
+
+static enum rc resume(struct run *r, struct train_session *s, struct arena *a,
+                      const char **position)
+{
+    struct ckpt *c = NULL;
+    if (!r->resumes)
+        return RC_OK;
+    enum rc rc = ckpt_open(r->model_dir, 0, &c, NULL, &r->err);
+    if (!rc)
+        rc = train_session_resume(s, c, a, position, &r->err);
+    ckpt_close(c);
+    return rc;
+}
+
 static enum rc train_all(struct run *r, struct train_session *s, struct diags *diags)
 {
     struct arena a = {0};
-    struct train_feeder *f = NULL;
-    struct train_fed fed;
-    struct train_feeder_conf conf = {.plan = s->plan, .epochs = 1};
-    enum rc rc =
-        train_source_conf(s->conf->data_config, s->plan, r->input, SOURCE_TRAIN, 1,
-                          r->own_input ? NULL : r->comm, &a, &conf.data, &r->err);
-    conf.data.batch_size = r->batch;
+    struct train_rounds *rounds = NULL;
+    struct train_round round;
+    const char *position = NULL;
+    enum rc rc = resume(r, s, &a, &position);
+    struct train_rounds_conf conf = {.path = r->input,
+                                     .use = SOURCE_TRAIN,
+                                     .epochs = 1,
+                                     .cursor = position,
+                                     .positions = true};
     if (!rc)
-        rc = train_feeder_open(&conf, &f, diags, &r->err);
-    while (!rc && !(rc = train_feeder_next(f, &fed, &r->err)) && fed.features)
-        rc = train_session_train(s, fed.features, &r->losses[s->step], &r->err);
-    train_feeder_close(f);
+        rc = train_rounds_open(s, &conf, &rounds, diags, &r->err);
+    while (!rc && (!r->most || s->step < r->most)) {
+        rc = train_rounds_next(rounds, 0, &round, &r->err);
+        if (rc || !round.any)
+            break;
+        rc = train_session_train(s, &round.batch, &r->losses[s->step], &r->err);
+    }
+    if (!rc)
+        rc = save(r, s, rounds);
+    train_rounds_close(rounds);
+    arena_release(&a);
+    return rc;
+}
+
+/* Shards with data and batch sizes of their own, all on this rank. */
+static enum rc train_uneven(struct run *r, struct train_session *s, struct diags *diags)
+{
+    struct arena a = {0};
+    struct train_feeder *f[WORLD_MAX] = {0};
+    enum rc rc = RC_OK;
+    for (int i = 0; i < r->shards && !rc; i++) {
+        struct train_feeder_conf conf = {.plan = s->plan, .epochs = 1};
+        rc =
+            train_source_conf(s->conf->data_config, s->plan, r->inputs[i], SOURCE_TRAIN,
+                              1, (struct train_source_share){0}, &a, &conf.data, &r->err);
+        conf.data.batch_size = r->sizes[i];
+        if (!rc)
+            rc = train_feeder_open(&conf, &f[i], diags, &r->err);
+    }
+    while (!rc) {
+        const struct feature_batch *at[WORLD_MAX] = {0};
+        int64_t rows[WORLD_MAX] = {0};
+        for (int i = 0; i < r->shards && !rc; i++) {
+            struct train_fed fed;
+            rc = train_feeder_next(f[i], &fed, &r->err);
+            at[i] = fed.features;
+            rows[i] = at[i] ? at[i]->rows : 0;
+        }
+        if (rc || !at[0])
+            break;
+        struct train_session_batch b = {.at = at, .rows = rows};
+        rc = train_session_train(s, &b, &r->losses[s->step], &r->err);
+    }
+    if (!rc)
+        rc = save(r, s, NULL);
+    for (int i = 0; i < r->shards; i++)
+        train_feeder_close(f[i]);
     arena_release(&a);
     return rc;
 }
@@ -61,47 +139,50 @@ static void *run_main(void *arg)
     struct run *r = arg;
     struct conf conf = {0};
     struct diags diags = {0};
+    struct pool *pool = NULL;
     struct train_session *s = NULL;
     struct train_session_options so = {
-        .training = true, .seed = 3, .comm = r->comm, .lookup = r->lookup};
+        .training = true, .seed = 3, .comm = r->comm, .shards = r->shards};
     rows_conf(r->config, &conf, &diags);
-    r->rc = train_session_create(conf.data, &so, &s, &diags, &r->err);
+    r->rc = pool_create(r->threads ? r->threads : 1, &pool, &r->err);
+    so.pool = pool;
     if (!r->rc)
-        r->rc = train_all(r, s, &diags);
+        r->rc = train_session_create(conf.data, &so, &s, &diags, &r->err);
+    if (!r->rc)
+        r->rc = r->inputs ? train_uneven(r, s, &diags) : train_all(r, s, &diags);
     if (r->rc)
         comm_abort(r->comm, &r->err);
-    if (!r->rc)
-        r->rc = ckpt_commit(train_session_save(s, r->model_dir, "", NULL), &r->err);
     r->steps = s ? s->step : 0;
     r->rows = s ? s->rows : 0;
     train_session_destroy(s);
+    pool_destroy(pool);
     diags_release(&diags);
     conf_release(&conf);
     return NULL;
 }
 
-static void check_fine(const struct run *r)
+static void check_fine(const struct run *r, uint64_t steps, uint64_t rows)
 {
     CHECK_INT(r->rc, RC_OK);
     CHECK_STR(r->err.msg, "");
-    CHECK_INT(r->steps, STEPS);
-    CHECK_INT(r->rows, ROWS);
+    CHECK_INT(r->steps, steps);
+    CHECK_INT(r->rows, rows);
 }
 
-static void run_ranks(struct run *runs)
+static void run_ranks(struct run *runs, int world)
 {
-    pthread_t threads[WORLD];
-    struct comm_group *g = comm_group_create(WORLD, 60000);
-    for (int i = 0; i < WORLD; i++) {
-        struct comm_conf conf = {.rank = i, .world = WORLD, .group = g};
+    pthread_t threads[WORLD_MAX];
+    struct comm_group *g = comm_group_create(world, 60000);
+    for (int i = 0; i < world; i++) {
+        struct comm_conf conf = {.rank = i, .world = world, .group = g};
         CHECK(comm_open("threads", &conf, &runs[i].comm, &runs[i].err) == RC_OK);
     }
     comm_group_unref(g);
-    for (int i = 0; i < WORLD; i++)
+    for (int i = 0; i < world; i++)
         pthread_create(&threads[i], NULL, run_main, &runs[i]);
-    for (int i = 0; i < WORLD; i++)
+    for (int i = 0; i < world; i++)
         pthread_join(threads[i], NULL);
-    for (int i = 0; i < WORLD; i++)
+    for (int i = 0; i < world; i++)
         comm_close(runs[i].comm);
 }
 
@@ -109,10 +190,8 @@ static struct ckpt *open_last(const char *model_dir)
 {
     struct err err = {0};
     struct ckpt *c = NULL;
-    char *dir = ckpt_dir(model_dir, STEPS - 1);
-    CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
+    CHECK(ckpt_open(model_dir, 0, &c, NULL, &err) == RC_OK);
     CHECK_STR(err.msg, "");
-    mem_free(dir);
     return c;
 }
 
@@ -134,7 +213,7 @@ static double distance(const struct ckpt_st_tensor *a, const struct ckpt_st_tens
 static void compare(const char *a_dir, const char *b_dir, bool exact)
 {
     struct ckpt *a = open_last(a_dir), *b = open_last(b_dir);
-    CHECK(a && b && ckpt_count(a) == ckpt_count(b) && ckpt_count(a) > 20);
+    CHECK(a && b && ckpt_count(a) == ckpt_count(b) && ckpt_count(a) > 15);
     for (size_t i = 0; a && b && i < ckpt_count(a); i++) {
         const struct ckpt_st_tensor *x = ckpt_at(a, i), *y = ckpt_find(b, x->name);
         bool same =
@@ -147,20 +226,6 @@ static void compare(const char *a_dir, const char *b_dir, bool exact)
     }
     ckpt_close(a);
     ckpt_close(b);
-}
-
-/* Ranks read stretches of the input; one process reads batches of both in turn. */
-static void write_inputs(void)
-{
-    int64_t rows[ROWS], n = 0;
-    for (int64_t i = 0; i < ROWS; i++)
-        rows[i] = i;
-    rows_write("ranks.csv", rows, ROWS);
-    for (int64_t step = 0; step < STEPS; step++)
-        for (int64_t rank = 0; rank < WORLD; rank++)
-            for (int64_t i = 0; i < BATCH; i++)
-                rows[n++] = rank * STEPS * BATCH + step * BATCH + i;
-    rows_write("one.csv", rows, ROWS);
 }
 
 static char *enter_temp(void)
@@ -179,96 +244,171 @@ static void leave_temp(char *top)
     mem_free(top);
 }
 
-static void ranks_against_one(const char *config)
+static void write_rows(const char *path, int64_t n)
 {
+    int64_t rows[4096];
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = i;
+    rows_write(path, rows, n);
+}
+
+/* `shards` on 1 to 4 ranks, with 1 to 3 threads each: the same bytes. */
+static void same_on_any_ranks(const char *config, int shards, int64_t rows,
+                              uint64_t steps)
+{
+    static const char *const dirs[] = {"", "w1", "w2", "w3", "w4"};
     char *top = enter_temp();
-    write_inputs();
-    struct run one = {
-        .config = config, .input = "one.csv", .model_dir = "one", .batch = WORLD * BATCH};
-    struct run ranks[WORLD];
-    static const char *const dirs[WORLD] = {"rank0", "rank1"};
-    for (int i = 0; i < WORLD; i++)
-        ranks[i] = (struct run){
-            .config = config, .input = "ranks.csv", .model_dir = dirs[i], .batch = BATCH};
-    run_main(&one);
-    run_ranks(ranks);
-    check_fine(&one);
-    for (int i = 0; i < WORLD; i++) {
-        check_fine(&ranks[i]);
-        for (int step = 0; step < STEPS; step++) {
-            CHECK(ranks[i].losses[step] == ranks[0].losses[step]);
-            CHECK_NEAR(ranks[i].losses[step], one.losses[step], NEAR);
+    write_rows("rows.csv", rows);
+    for (int world = 1; world <= WORLD_MAX && world <= shards; world++) {
+        struct run ranks[WORLD_MAX] = {0};
+        for (int i = 0; i < world; i++)
+            ranks[i] = (struct run){.config = config,
+                                    .input = "rows.csv",
+                                    .model_dir = dirs[world],
+                                    .shards = shards,
+                                    .threads = 1 + world % 3};
+        run_ranks(ranks, world);
+        for (int i = 0; i < world; i++) {
+            check_fine(&ranks[i], steps, (uint64_t)rows);
+            for (uint64_t step = 0; step < steps; step++)
+                CHECK(ranks[i].losses[step] == ranks[0].losses[step]);
         }
+        if (world > 1)
+            compare("w1", dirs[world], true);
     }
-    compare("rank0", "rank1", true);
-    compare("one", "rank0", false);
     leave_temp(top);
 }
 
-static void two_ranks_of_deepfm_train_as_one_process(void)
+static void deepfm_with_keys_has_the_same_bytes_on_any_ranks(void)
 {
-    ranks_against_one(rows_deepfm);
+    same_on_any_ranks(rows_deepfm, 4, 4 * BATCH * 6 + 7, 7);
 }
 
-static void two_ranks_of_din_train_as_one_process(void)
+static void din_has_the_same_bytes_on_any_ranks(void)
 {
-    ranks_against_one(rows_din);
+    same_on_any_ranks(rows_din, 4, 4 * BATCH * 6, 6);
 }
 
-/* Batches of 20 and of 44 rows: means are over the 64 of both. */
-static void ranks_with_uneven_batches_train_as_one_process(void)
+/* Shards are dealt unevenly, and the last batch is short. */
+static void seven_shards_have_the_same_bytes_on_any_ranks(void)
 {
-    static const int64_t sizes[WORLD] = {20, WORLD * BATCH - 20};
-    static const char *const dirs[WORLD] = {"rank0", "rank1"};
-    static const char *const inputs[WORLD] = {"a.csv", "b.csv"};
-    char *top = enter_temp();
-    int64_t all[ROWS], own[WORLD][ROWS], n = 0, counts[WORLD] = {0};
+    same_on_any_ranks(rows_din, 7, 7 * BATCH * 2 + 40, 3);
+}
+
+static const char rows_random[] = ROWS_COMMON(
+    "7") "model_config {\n"
+         "  feature_groups { group_name: \"deep\" group_type: DEEP\n"
+         "    feature_names: [\"u\", \"i\", \"p\"] }\n"
+         "  multi_tower { towers { input: \"deep\"\n"
+         "      mlp { hidden_units: [16, 8] use_bn: true dropout_ratio: 0.2 } }\n"
+         "    final { hidden_units: 8 } }\n"
+         "  losses { binary_cross_entropy {} } metrics { auc {} } }\n";
+
+static void batch_norm_and_dropout_have_the_same_bytes_on_any_ranks(void)
+{
+    same_on_any_ranks(rows_random, 3, 3 * BATCH * 6 + 4, 7);
+}
+
+/* Batches of each shard in turn are the batches of one shard with all rows. */
+static void write_inputs(void)
+{
+    int64_t all[2 * BATCH * STEPS], n = 0;
+    for (int64_t i = 0; i < 2 * BATCH * STEPS; i++)
+        all[i] = i;
+    rows_write("shards.csv", all, 2 * BATCH * STEPS);
     for (int64_t step = 0; step < STEPS; step++)
-        for (int r = 0; r < WORLD; r++)
+        for (int64_t shard = 0; shard < 2; shard++)
+            for (int64_t i = 0; i < BATCH; i++)
+                all[n++] = shard * STEPS * BATCH + step * BATCH + i;
+    rows_write("one.csv", all, n);
+}
+
+static void shards_against_one(const char *config)
+{
+    char *top = enter_temp();
+    write_inputs();
+    struct run one = {.config = config,
+                      .inputs = (const char *const[]){"one.csv"},
+                      .sizes = (const int64_t[]){2 * BATCH},
+                      .model_dir = "one",
+                      .shards = 1};
+    struct run two = {
+        .config = config, .input = "shards.csv", .model_dir = "two", .shards = 2};
+    run_main(&one);
+    run_main(&two);
+    check_fine(&one, STEPS, 2 * BATCH * STEPS);
+    check_fine(&two, STEPS, 2 * BATCH * STEPS);
+    for (int step = 0; step < STEPS; step++)
+        CHECK_NEAR(two.losses[step], one.losses[step], NEAR);
+    compare("one", "two", false);
+    leave_temp(top);
+}
+
+static void two_shards_of_deepfm_train_as_one_batch(void)
+{
+    shards_against_one(rows_deepfm);
+}
+
+static void two_shards_of_din_train_as_one_batch(void)
+{
+    shards_against_one(rows_din);
+}
+
+/* Batches of 20 and of 44 rows: each row counts the same. */
+static void uneven_shards_train_as_one_batch(void)
+{
+    static const int64_t sizes[2] = {20, 2 * BATCH - 20};
+    static const char *const inputs[2] = {"a.csv", "b.csv"};
+    char *top = enter_temp();
+    int64_t all[2 * BATCH * STEPS], own[2][2 * BATCH * STEPS], n = 0, counts[2] = {0};
+    for (int64_t step = 0; step < STEPS; step++)
+        for (int r = 0; r < 2; r++)
             for (int64_t i = 0; i < sizes[r]; i++, n++)
                 all[n] = own[r][counts[r]++] = n;
-    rows_write("one.csv", all, ROWS);
-    struct run one = {.config = rows_din,
-                      .input = "one.csv",
-                      .model_dir = "one",
-                      .batch = WORLD * BATCH};
-    struct run ranks[WORLD];
-    for (int r = 0; r < WORLD; r++) {
+    rows_write("one.csv", all, n);
+    for (int r = 0; r < 2; r++)
         rows_write(inputs[r], own[r], counts[r]);
-        ranks[r] = (struct run){.config = rows_din,
-                                .input = inputs[r],
-                                .model_dir = dirs[r],
-                                .batch = sizes[r],
-                                .own_input = true};
-    }
+    struct run one = {.config = rows_din,
+                      .inputs = (const char *const[]){"one.csv"},
+                      .sizes = (const int64_t[]){2 * BATCH},
+                      .model_dir = "one",
+                      .shards = 1};
+    struct run two = {.config = rows_din,
+                      .inputs = inputs,
+                      .sizes = sizes,
+                      .model_dir = "two",
+                      .shards = 2};
     run_main(&one);
-    run_ranks(ranks);
-    check_fine(&one);
-    for (int r = 0; r < WORLD; r++)
-        check_fine(&ranks[r]);
-    compare("rank0", "rank1", true);
-    compare("one", "rank0", false);
+    run_main(&two);
+    check_fine(&one, STEPS, 2 * BATCH * STEPS);
+    check_fine(&two, STEPS, 2 * BATCH * STEPS);
+    compare("one", "two", false);
     leave_temp(top);
 }
 
-/* What `self` gives is what no comm at all gives, byte for byte. */
-static void one_rank_changes_no_byte(void)
+/* Started on three ranks, ended on two, then on one. */
+static void a_run_goes_on_with_another_number_of_ranks(void)
 {
     char *top = enter_temp();
-    struct err err = {0};
-    struct run a = {
-        .config = rows_deepfm, .input = "one.csv", .model_dir = "a", .batch = 2 * BATCH};
-    struct run b = a;
-    write_inputs();
-    b.model_dir = "b";
-    b.lookup = &lookup_replicated_ops;
-    CHECK(comm_open("self", &(struct comm_conf){.world = 1}, &b.comm, &err) == RC_OK);
-    run_main(&a);
-    run_main(&b);
-    check_fine(&a);
-    check_fine(&b);
-    compare("a", "b", true);
-    comm_close(b.comm);
+    write_rows("rows.csv", 3 * BATCH * 9);
+    struct run whole = {
+        .config = rows_deepfm, .input = "rows.csv", .model_dir = "whole", .shards = 3};
+    run_main(&whole);
+    check_fine(&whole, 9, 3 * BATCH * 9);
+    for (int world = 3; world >= 1; world--) {
+        struct run ranks[WORLD_MAX] = {0};
+        for (int i = 0; i < world; i++)
+            ranks[i] = (struct run){.config = rows_deepfm,
+                                    .input = "rows.csv",
+                                    .model_dir = "parts",
+                                    .shards = 3,
+                                    .resumes = world < 3,
+                                    .most = 3 * (uint64_t)(4 - world)};
+        run_ranks(ranks, world);
+        for (int i = 0; i < world; i++)
+            check_fine(&ranks[i], ranks[i].most, ranks[i].most * 3 * BATCH);
+    }
+    compare("whole", "parts", true);
     leave_temp(top);
 }
 
@@ -276,28 +416,31 @@ static void one_rank_changes_no_byte(void)
 static void a_rank_that_fails_ends_the_others(void)
 {
     char *top = enter_temp();
-    write_inputs();
-    struct run ranks[WORLD];
-    for (int i = 0; i < WORLD; i++)
+    write_rows("rows.csv", 2 * BATCH * STEPS);
+    struct run ranks[2];
+    for (int i = 0; i < 2; i++)
         ranks[i] = (struct run){.config = rows_din,
-                                .input = i ? "nothing.csv" : "ranks.csv",
+                                .input = i ? "nothing.csv" : "rows.csv",
                                 .model_dir = "m",
-                                .lookup = &lookup_replicated_ops,
-                                .batch = BATCH};
-    run_ranks(ranks);
+                                .shards = 2};
+    run_ranks(ranks, 2);
     CHECK_INT(ranks[1].rc, RC_NOTFOUND);
     CHECK_INT(ranks[0].rc, RC_IO);
     CHECK_INT(ranks[0].err.code, E2501);
-    CHECK_HAS(ranks[0].err.msg, "step 0: rank 1 of 2 gave up: ");
+    CHECK_HAS(ranks[0].err.msg, "rank 1 of 2 gave up: ");
     CHECK_HAS(ranks[0].err.msg, "nothing.csv");
     leave_temp(top);
 }
 
 static const struct tap_case cases[] = {
-    TAP(two_ranks_of_deepfm_train_as_one_process),
-    TAP(two_ranks_of_din_train_as_one_process),
-    TAP(ranks_with_uneven_batches_train_as_one_process),
-    TAP(one_rank_changes_no_byte),
+    TAP(deepfm_with_keys_has_the_same_bytes_on_any_ranks),
+    TAP(din_has_the_same_bytes_on_any_ranks),
+    TAP(seven_shards_have_the_same_bytes_on_any_ranks),
+    TAP(batch_norm_and_dropout_have_the_same_bytes_on_any_ranks),
+    TAP(two_shards_of_deepfm_train_as_one_batch),
+    TAP(two_shards_of_din_train_as_one_batch),
+    TAP(uneven_shards_train_as_one_batch),
+    TAP(a_run_goes_on_with_another_number_of_ranks),
     TAP(a_rank_that_fails_ends_the_others),
 };
 TAP_MAIN(cases)

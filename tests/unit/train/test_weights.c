@@ -12,7 +12,7 @@
 static enum rc fill(const struct model_task *t, const float *weights, const float *space,
                     float *out, struct err *err)
 {
-    return train_weights_fill(t, weights, space, 0, view_of(out, ROWS, 1), err);
+    return train_weights_fill(t, weights, space, view_of(out, ROWS, 1), err);
 }
 
 static struct model_task task(double weight, double in, double out)
@@ -71,22 +71,7 @@ static void a_batch_outside_the_space_counts_nothing(void)
     CHECK(fill(&t, (float[]){0, 0, 0, 0}, NULL, w, NULL) == RC_OK);
     for (int i = 0; i < ROWS; i++)
         CHECK(w[i] == 0);
-    CHECK(train_weights_fill(&t, NULL, NULL, 0, view_of(w, 0, 1), NULL) == RC_OK);
-}
-
-/* Shards of a batch: each has its own mean, all divide by the rows of the batch. */
-static void weights_of_a_shard_divide_by_the_whole_batch(void)
-{
-    struct model_task t = task(1, 1, 1);
-    float whole[ROWS], shard[ROWS];
-    const float *sample = (float[]){1, 3, 0, 4};
-    CHECK(train_weights_fill(&t, sample, NULL, ROWS, view_of(whole, ROWS, 1), NULL) ==
-          RC_OK);
-    CHECK(whole[0] == 0.125f && whole[3] == 0.5f);
-    CHECK(train_weights_fill(&t, sample, NULL, 4 * ROWS, view_of(shard, ROWS, 1), NULL) ==
-          RC_OK);
-    for (int i = 0; i < ROWS; i++)
-        CHECK(shard[i] == whole[i] / 4);
+    CHECK(train_weights_fill(&t, NULL, NULL, view_of(w, 0, 1), NULL) == RC_OK);
 }
 
 static void a_weight_that_is_none_is_named(void)
@@ -106,7 +91,6 @@ static const struct tap_case cases[] = {
     TAP(a_tasks_weight_scales_its_loss),
     TAP(rows_count_by_the_space_they_are_in),
     TAP(a_batch_outside_the_space_counts_nothing),
-    TAP(weights_of_a_shard_divide_by_the_whole_batch),
     TAP(a_weight_that_is_none_is_named),
 };
 TAP_MAIN(cases)

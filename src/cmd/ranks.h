@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/ranks.h - processes that mpirun or srun started to do one command together.
+ *
+ *     struct cmd_ranks ranks;
+ *     enum rc rc = cmd_ranks_open(&ranks, err);
+ *     // with ranks.comm, what they do together
+ *     rc = cmd_ranks_close(&ranks, rc, err);
+ *
+ * Rank 0 alone prints: stdout and stderr of the others are closed. What fails on one of
+ * them is told to all, and rank 0 says so; if it does not, the rank does.
+ */
+#ifndef CMD_RANKS_H
+#define CMD_RANKS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct comm;
+
+struct cmd_ranks {
+    struct comm *comm; /* NULL: this process is alone */
+    int rank, world;
+    int here; /* ranks on this machine */
+    int said; /* where ranks but 0 would print: a copy of stderr; -1: none */
+};
+
+/* As the launcher's environment says. RC_NOTFOUND E2504: there is no MPI. */
+enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err) MUST_CHECK;
+/* `rc` and `err` are how the command ended here; other ranks hear of a failure. Returns
+ * rc, with the message that is to be printed in `err`.
+ */
+enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err);
+/* Threads of this rank when the user does not say: its share of the processors. */
+int cmd_ranks_threads(const struct cmd_ranks *r, int64_t asked);
+
+#endif

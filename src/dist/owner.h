@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dist/owner.h - which rank keeps a row.
+ *
+ * Rows of a large table go round the ranks in blocks of a few megabytes, so that memory
+ * per rank falls with their number: a block's pages are only ever touched on its owner.
+ * Blocks of small tables are short, and begin on another rank with each table. A keyed
+ * table, whose rows compete with each other, is one rank's alone.
+ */
+#ifndef DIST_OWNER_H
+#define DIST_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct embed_table_conf;
+
+struct dist_owner {
+    int world, start; /* the rank of block 0 */
+    int shift;        /* rows of a block: 1 << shift; -1: all of them */
+};
+
+struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int world);
+
+static inline int dist_owner_at(const struct dist_owner *o, int64_t id)
+{
+    if (o->shift < 0)
+        return o->start;
+    return (int)(((uint64_t)(id >> o->shift) + (uint64_t)o->start) % (uint64_t)o->world);
+}
+
+#endif

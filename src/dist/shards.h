@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dist/shards.h - how the shards of a batch are dealt to ranks.
+ *
+ * A run has `total` shards whatever the number of ranks; rank r works on the stretch that
+ * dist_shards_of() gives it. Stretches follow each other in the order of ranks, so that
+ * the order of ranks is the order of shards, too.
+ */
+#ifndef DIST_SHARDS_H
+#define DIST_SHARDS_H
+
+#include <stdint.h>
+
+/* Most shards of a run: each has a stream of data of its own. */
+#define DIST_SHARDS_MAX 1024
+
+struct dist_shards {
+    int first, n; /* of this rank */
+    int total;    /* of all; 0: one rank with one shard */
+};
+
+static inline struct dist_shards dist_shards_of(int rank, int world, int total)
+{
+    int64_t from = (int64_t)rank * total / world;
+    int64_t to = (int64_t)(rank + 1) * total / world;
+    return (struct dist_shards){
+        .first = (int)from, .n = (int)(to - from), .total = total};
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A feeder for each shard of this rank. Before a batch the ranks tell each other how many
+ * rows their shards have, which is all that they need to know of each other's data; what
+ * a rank asks of all (to stop, to save) goes along.
+ */
+#include "train/rounds.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/comm.h"
+
+struct stream {
+    struct train_feeder *feeder;
+    struct train_fed fed; /* the last */
+    bool ended;           /* waits for the others' end of the pass */
+    const char *position; /* behind the last batch; NULL: before the first */
+    char *kept;           /* owned: `position` at the end of a pass */
+};
+
+struct train_rounds {
+    struct comm *comm; /* borrowed */
+    struct dist_shards shards;
+    struct arena arena;
+    struct stream *streams;          /* [shards.n] */
+    const struct feature_batch **at; /* [shards.n] */
+    int64_t *rows;                   /* [shards.total] */
+    int64_t *own, *all;              /* a number asked, then rows: here, of all ranks */
+    int64_t *counts;                 /* [world] */
+    int64_t batch_size;
+};
+
+static void make_room(struct train_rounds *r)
+{
+    int world = comm_world(r->comm);
+    size_t n = (size_t)r->shards.n, total = (size_t)r->shards.total;
+    r->streams = mem_calloc(n, sizeof(*r->streams));
+    r->at = mem_calloc(n, sizeof(*r->at));
+    r->rows = mem_calloc(total, sizeof(*r->rows));
+    r->own = mem_calloc(n + 1, sizeof(*r->own));
+    r->all = mem_calloc(total + (size_t)world, sizeof(*r->all));
+    r->counts = mem_calloc((size_t)world, sizeof(*r->counts));
+    for (int i = 0; i < world; i++)
+        r->counts[i] = 1 + dist_shards_of(i, world, r->shards.total).n;
+}
+
+static enum rc open_stream(struct train_rounds *r, const struct train_session *s,
+                           const struct train_rounds_conf *c, int i, struct diags *diags,
+                           struct err *err)
+{
+    struct sampler_conf sampler;
+    struct train_source_share share = {0};
+    struct train_feeder_conf conf = {.plan = s->plan,
+                                     .epochs = c->epochs,
+                                     .positions = c->positions,
+                                     .first_step = c->first_step};
+    if (r->shards.total > 1)
+        share =
+            (struct train_source_share){.at = r->shards.first + i, .of = r->shards.total};
+    if (c->use == SOURCE_TRAIN)
+        conf.mask = train_mask_conf_of(s->conf->data_config, s->plan, s->options.seed,
+                                       (uint64_t)share.at);
+    if (train_source_sampler(s->conf->data_config, c->use, s->options.seed, share,
+                             &sampler))
+        conf.sampler = &sampler;
+    enum rc rc = train_source_conf(s->conf->data_config, s->plan, c->path, c->use,
+                                   s->options.seed, share, &r->arena, &conf.data, err);
+    conf.data.cursor = c->cursor;
+    conf.data.prints = c->positions;
+    r->batch_size = conf.data.batch_cost ? 0 : conf.data.batch_size;
+    return rc ? rc : train_feeder_open(&conf, &r->streams[i].feeder, diags, err);
+}
+
+enum rc train_rounds_open(const struct train_session *s,
+                          const struct train_rounds_conf *conf, struct train_rounds **out,
+                          struct diags *diags, struct err *err)
+{
+    struct train_rounds *r = mem_calloc(1, sizeof(*r));
+    enum rc rc = RC_OK;
+    r->comm = s->options.comm;
+    r->shards = s->shards;
+    make_room(r);
+    for (int i = 0; i < r->shards.n && !rc; i++)
+        rc = open_stream(r, s, conf, i, diags, err);
+    if (rc)
+        train_rounds_close(r);
+    else
+        *out = r;
+    return rc;
+}
+
+void train_rounds_close(struct train_rounds *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < r->shards.n; i++) {
+        train_feeder_close(r->streams[i].feeder);
+        mem_free(r->streams[i].kept);
+    }
+    mem_free(r->streams);
+    mem_free(r->at);
+    mem_free(r->rows);
+    mem_free(r->own);
+    mem_free(r->all);
+    mem_free(r->counts);
+    arena_release(&r->arena);
+    mem_free(r);
+}
+
+static enum rc next_of(struct stream *s, struct err *err)
+{
+    enum rc rc = train_feeder_next(s->feeder, &s->fed, err);
+    if (rc)
+        return rc;
+    s->ended = s->fed.features == NULL;
+    if (!s->ended) {
+        s->position = s->fed.position;
+    } else if (s->fed.position) { /* the feeder's memory is used again */
+        mem_free(s->kept);
+        s->position = s->kept = mem_strdup(s->fed.position);
+    }
+    return RC_OK;
+}
+
+/* r->rows: of the shards of all ranks. */
+static enum rc tell_each_other(struct train_rounds *r, unsigned ask, unsigned *asked,
+                               struct err *err)
+{
+    r->own[0] = ask;
+    for (int i = 0; i < r->shards.n; i++)
+        r->own[1 + i] = r->at[i] ? r->at[i]->rows : 0;
+    enum rc rc =
+        comm_all_gather(r->comm, comm_i64(r->own), comm_i64(r->all), r->counts, err);
+    const int64_t *from = r->all;
+    int64_t *to = r->rows;
+    *asked = 0;
+    for (int k = 0; k < comm_world(r->comm) && !rc; k++) {
+        *asked |= (unsigned)*from++;
+        for (int64_t i = 1; i < r->counts[k]; i++)
+            *to++ = *from++;
+    }
+    return rc;
+}
+
+static bool has_rows(const struct train_rounds *r)
+{
+    for (int i = 0; i < r->shards.total; i++)
+        if (r->rows[i])
+            return true;
+    return false;
+}
+
+enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_round *out,
+                          struct err *err)
+{
+    enum rc rc = RC_OK;
+    *out = (struct train_round){.batch = {.at = r->at, .rows = r->rows}, .over = true};
+    for (int i = 0; i < r->shards.n && !rc; i++) {
+        struct stream *s = &r->streams[i];
+        if (!s->ended)
+            rc = next_of(s, err);
+        r->at[i] = s->fed.features;
+        out->epoch = s->fed.epoch;
+        out->over = out->over && s->ended && !s->fed.position;
+        if (s->fed.features && !out->fed)
+            out->fed = &s->fed;
+    }
+    if (!rc)
+        rc = tell_each_other(r, ask, &out->asked, err);
+    out->any = !rc && has_rows(r);
+    for (int i = 0; i < r->shards.n && !out->any; i++)
+        r->streams[i].ended = false;
+    return rc;
+}
+
+/* The texts of this rank's shards, each with its zero byte. */
+static void put_own(const struct train_rounds *r, struct buf *out)
+{
+    for (int i = 0; i < r->shards.n; i++)
+        if (r->streams[i].position)
+            buf_add(out, r->streams[i].position, strlen(r->streams[i].position) + 1);
+}
+
+enum rc train_rounds_position(struct train_rounds *r, struct buf *out, struct err *err)
+{
+    struct buf own;
+    void *got = NULL;
+    int64_t n = 0;
+    size_t found = 0;
+    if (r->shards.total == 1) {
+        buf_puts(out, r->streams[0].position ? r->streams[0].position : "");
+        return RC_OK;
+    }
+    buf_init(&own, (size_t)1 << 30);
+    put_own(r, &own);
+    const char **texts = mem_calloc((size_t)r->shards.total, sizeof(*texts));
+    enum rc rc = comm_gather_bytes(r->comm, own.p, (int64_t)own.n, &got, &n, err);
+    const char *all = got;
+    for (int64_t at = 0; !rc && at < n; at += (int64_t)strlen(all + at) + 1)
+        texts[found++] = all + at;
+    if (!rc && found == (size_t)r->shards.total)
+        rc = dataset_merge(texts, found, out, err);
+    mem_free(texts);
+    mem_free(got);
+    buf_release(&own);
+    return rc;
+}
+
+const char *train_rounds_notes(const struct train_rounds *r)
+{
+    return train_feeder_notes(r->streams[0].feeder);
+}
+
+int64_t train_rounds_rows(const struct train_rounds *r)
+{
+    return train_feeder_rows(r->streams[0].feeder);
+}
+
+size_t train_rounds_files(const struct train_rounds *r)
+{
+    return train_feeder_files(r->streams[0].feeder);
+}
+
+int64_t train_rounds_waited(const struct train_rounds *r)
+{
+    int64_t ns = 0;
+    for (int i = 0; i < r->shards.n; i++)
+        ns += train_feeder_waited(r->streams[i].feeder);
+    return ns;
+}
+
+int64_t train_rounds_batch_size(const struct train_rounds *r)
+{
+    return r->batch_size;
+}
+
+void train_rounds_name(const struct train_rounds *r, int shard, struct err *err)
+{
+    if (shard >= 0 && r->streams[shard].fed.where)
+        train_where_name(r->streams[shard].fed.where, err);
+}

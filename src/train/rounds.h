@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/rounds.h - the data of a run, one batch at a time: of each shard of this rank its
+ * next rows, and of all ranks how many rows their shards have.
+ *
+ * A shard that has come to the end of its rows waits, without rows, until all have; then
+ * the pass is over. With several ranks calls are collective.
+ */
+#ifndef TRAIN_ROUNDS_H
+#define TRAIN_ROUNDS_H
+
+#include "train/feeder.h"
+#include "train/session.h"
+#include "train/source.h"
+
+struct train_rounds;
+
+struct train_rounds_conf {
+    const char *path;
+    enum train_source_use use;
+    int64_t epochs;      /* passes over the data; 0: without end */
+    const char *cursor;  /* position to go on from; NULL: the beginning */
+    bool positions;      /* of each batch are kept, and what tells files apart */
+    uint64_t first_step; /* number of the first batch, for samplers */
+};
+
+/* What one rank asks of all. */
+enum { ROUND_STOP = 1, ROUND_SAVE = 2 };
+
+struct train_round {
+    struct train_session_batch batch; /* valid until the next round */
+    bool any;                         /* some shard has rows; false: a pass is over */
+    bool over;                        /* all passes are */
+    int64_t epoch;                    /* passes completed before it */
+    unsigned asked;                   /* by any rank */
+    const struct train_fed *fed;      /* of the first shard that has rows here, or NULL */
+};
+
+/* The session says which shards, and who the other ranks are. As train_feeder_open(). */
+enum rc train_rounds_open(const struct train_session *s,
+                          const struct train_rounds_conf *conf, struct train_rounds **out,
+                          struct diags *diags, struct err *err) MUST_CHECK;
+void train_rounds_close(struct train_rounds *r); /* NULL is fine */
+
+enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_round *out,
+                          struct err *err) MUST_CHECK;
+
+/* Behind the last batch of all shards, the text that dataset_tell() gives one of; nothing
+ * before the first. Collective.
+ */
+enum rc train_rounds_position(struct train_rounds *r, struct buf *out,
+                              struct err *err) MUST_CHECK;
+
+/* A message about a row of the batch of a shard of this rank names its file; see where.h.
+ * A shard of -1 is none.
+ */
+void train_rounds_name(const struct train_rounds *r, int shard, struct err *err);
+
+/* As their namesakes of a feeder. */
+const char *train_rounds_notes(const struct train_rounds *r);
+int64_t train_rounds_rows(const struct train_rounds *r);
+size_t train_rounds_files(const struct train_rounds *r);
+int64_t train_rounds_waited(const struct train_rounds *r);
+int64_t train_rounds_batch_size(const struct train_rounds *r); /* 0: by cost */
+
+#endif
