@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "ckpt/ckpt.h"
 #include "cmd/cmd.h"
+#include "cmd/ranks.h"
 #include "cmd/train_config.h"
 #include "train/save.h"
 #include "train/trainer.h"
@@ -122,8 +123,7 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     return rc;
 }
 
-static enum rc eval_command(const void *conf, const struct opt_args *args,
-                            struct err *err)
+static enum rc eval_here(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct eval_conf *c = conf;
     struct conf config = {0};
@@ -143,6 +143,13 @@ static enum rc eval_command(const void *conf, const struct opt_args *args,
     diags_release(&diags);
     conf_release(&config);
     return rc;
+}
+
+/* Of several ranks the first does it. */
+static enum rc eval_command(const void *conf, const struct opt_args *args,
+                            struct err *err)
+{
+    return cmd_ranks_idle() ? RC_OK : eval_here(conf, args, err);
 }
 
 static const struct cmd_example examples[] = {

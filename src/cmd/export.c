@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
+#include "cmd/ranks.h"
 #include "cmd/train_config.h"
 #include "train/export/export.h"
 
@@ -90,8 +91,7 @@ static enum rc print_summary(const struct export_conf *c,
     return rc;
 }
 
-static enum rc export_command(const void *conf, const struct opt_args *args,
-                              struct err *err)
+static enum rc export_here(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct export_conf *c = conf;
     struct conf config = {0};
@@ -126,6 +126,13 @@ static enum rc export_command(const void *conf, const struct opt_args *args,
     diags_release(&diags);
     conf_release(&config);
     return rc;
+}
+
+/* Of several ranks the first does it. */
+static enum rc export_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
+{
+    return cmd_ranks_idle() ? RC_OK : export_here(conf, args, err);
 }
 
 static const struct cmd_example examples[] = {

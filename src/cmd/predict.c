@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/predict.h"
+#include "cmd/ranks.h"
 #include "cmd/train_config.h"
 #include "io/guard.h"
 #include "train/export/export.h"
@@ -215,8 +216,8 @@ static void predict_report(const struct predict_conf *c,
             io_output_name(c->output), seconds > 0 ? (double)s->rows / seconds : 0.0);
 }
 
-static enum rc predict_command(const void *conf, const struct opt_args *args,
-                               struct err *err)
+static enum rc predict_here(const void *conf, const struct opt_args *args,
+                            struct err *err)
 {
     const struct predict_conf *c = conf;
     const char *config = args->n ? args->at[0] : c->config;
@@ -257,6 +258,13 @@ static enum rc predict_command(const void *conf, const struct opt_args *args,
     loaded_release(&l);
     diags_release(&diags);
     return rc;
+}
+
+/* Of several ranks the first does it. */
+static enum rc predict_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
+{
+    return cmd_ranks_idle() ? RC_OK : predict_here(conf, args, err);
 }
 
 static const struct cmd_example examples[] = {

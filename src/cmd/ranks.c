@@ -6,6 +6,7 @@
 #include "cmd/ranks.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,6 +39,18 @@ static void look_around(struct cmd_ranks *r)
     }
 }
 
+/* Threads of MPI inherit it: a signal that asks for a stop must not end one of them. */
+static void hold_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static void fall_silent(struct cmd_ranks *r)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -65,6 +78,7 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     look_around(r);
     if (r->world <= 1)
         return RC_OK;
+    hold_signals();
     if (r->rank > 0)
         fall_silent(r);
     struct comm_conf conf = {.timeout_ms = (int64_t)seconds * 1000};
@@ -72,6 +86,13 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     if (rc && r->rank > 0)
         stay(r);
     return rc ? err_wrap(err, rc, "%d processes were started as one run", r->world) : rc;
+}
+
+bool cmd_ranks_idle(void)
+{
+    struct cmd_ranks r;
+    look_around(&r);
+    return r.rank > 0;
 }
 
 int cmd_ranks_threads(const struct cmd_ranks *r, int64_t asked)

@@ -12,6 +12,7 @@
 #ifndef CMD_RANKS_H
 #define CMD_RANKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -31,6 +32,8 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err) MUST_CHECK;
  * rc, with the message that is to be printed in `err`.
  */
 enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err);
+/* True on a rank but the first of a command that one process does: it has nothing to do. */
+bool cmd_ranks_idle(void);
 /* Threads of this rank when the user does not say: its share of the processors. */
 int cmd_ranks_threads(const struct cmd_ranks *r, int64_t asked);
 

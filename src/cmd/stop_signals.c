@@ -24,6 +24,7 @@ int stop_signals_watch(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGUSR1); /* of `launch` */
     if (!is_ignored(SIGHUP))
         sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/stop_signals.h - what asks a long run to save and end: SIGTERM, SIGINT, SIGHUP (unless
- * it is ignored, as under nohup), and a stdout or stderr that nobody reads any more.
+/* cmd/stop_signals.h - what asks a long run to save and end: SIGTERM, SIGINT, SIGUSR1,
+ * SIGHUP (unless it is ignored, as under nohup), and a stdout or stderr that nobody reads any more.
  */
 #ifndef CMD_STOP_SIGNALS_H
 #define CMD_STOP_SIGNALS_H

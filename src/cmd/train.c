@@ -78,7 +78,8 @@ static const struct opt opts[] = {
              "stop after this many evaluations in a row without improvement; 0: never"),
      .meta = "N"},
     {OPT_SIZE(struct train_conf, memory, "0", 0, INT64_MAX,
-              "memory the run may use; 0: what is free and allowed on this machine"),
+              "memory the run may use, or each of its ranks; 0: what is free and allowed "
+              "on this machine"),
      .meta = "SIZE"},
     {OPT_BOOL(struct train_conf, overcommit, "false",
               "start even if the run is expected to need more memory")},
@@ -110,6 +111,12 @@ static enum train_data data_of(const char *name)
                                          : TRAIN_DATA_AUTO;
 }
 
+/* Of one rank: what is free is for all of this machine. */
+static int64_t memory_of(const struct train_conf *c, const struct cmd_ranks *ranks)
+{
+    return c->memory ? c->memory : config_memory(0) / (ranks->here > 0 ? ranks->here : 1);
+}
+
 static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
                                  const struct cmd_ranks *ranks,
                                  const struct device *device, struct diags *diags,
@@ -134,7 +141,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .device = device,
                               .save_seconds = c->save_every,
                               .patience = c->patience,
-                              .memory = c->overcommit ? 0 : config_memory(c->memory),
+                              .memory = c->overcommit ? 0 : memory_of(c, ranks),
                               .watch = {.stop = on_stop}};
     train_show_init(&w.show, strcmp(c->log, "json") == 0);
     o.watch.arg = &w.show;

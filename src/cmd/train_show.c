@@ -115,9 +115,9 @@ static size_t state_bytes(const struct train_session *s)
 {
     size_t bytes = 0;
     for (int i = 0; i < lookup_n_tables(s->model->lookup); i++) {
-        const struct embed_table_conf *t = lookup_table(s->model->lookup, i);
-        bytes += (size_t)t->rows * (size_t)embed_row_opt_state(&t->opt, t->dim) *
-                 sizeof(float);
+        struct lookup_memory memory;
+        lookup_memory(s->model->lookup, i, &memory);
+        bytes += memory.state;
     }
     return bytes;
 }
@@ -196,12 +196,11 @@ static void start_model(const struct train_session *s, struct buf *b)
                s->model->ops->name, train_count_text(params, t[0]), n);
     buf_printf(b, "features    %zu: %zu of ids, %zu of numbers, %zu sequences\n", all,
                ids, all - ids - sequences, sequences);
-    buf_printf(b,
-               "tables      %d with %s rows: up to %s and %s of optimizer state\n"
-               "",
+    buf_printf(b, "tables      %d with %s rows: up to %s and %s of optimizer state%s\n",
                lookup_n_tables(s->model->lookup), train_count_text(rows, t[1]),
                train_size_text((double)(tables - state), t[2]),
-               train_size_text((double)state, t[3]));
+               train_size_text((double)state, t[3]),
+               comm_world(s->options.comm) > 1 ? " on this rank" : "");
 }
 
 static void start_text(const struct train_start *x, const char *eval_input, struct buf *b)

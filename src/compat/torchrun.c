@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's launcher. One process per machine is started for now, whatever number was
- * asked for, and that is said. Programs of TorchEasyRec become ours; any other script is
- * started with Python and the variables that a launcher gives to rank 0 of 1.
+/* PyTorch's launcher. A training of TorchEasyRec becomes ours, on as many ranks of this
+ * machine as were asked for; with several machines the first does the work of all, with
+ * as many shards, which gives the same result. Its other programs run in one process. Any
+ * other script is started with Python and the variables that a launcher gives to rank 0
+ * of 1.
  */
 #include <string.h>
 
@@ -88,12 +90,36 @@ static enum rc read_launch(const struct front_args *in, const struct compat_flag
 static void note_size(const struct launch *l, struct front_call *out)
 {
     if (l->nodes > 1 || l->per_node > 1)
+        front_note(out, "%ju x %ju processes were asked for; this runs in one",
+                   (uintmax_t)l->nodes, (uintmax_t)l->per_node);
+}
+
+/* A training: `launch` in front of the command, and the shards of all machines behind. */
+static void use_ranks(const struct launch *l, struct front_call *out)
+{
+    if (l->nodes <= 1 && l->per_node <= 1)
+        return;
+    struct front_call ours = *out;
+    out->argv.at = NULL;
+    out->argv.n = out->argv.cap = 0;
+    if (l->per_node > 1) {
+        front_word(out, "launch");
+        front_option(out, "nproc-per-node",
+                     arena_printf(&out->arena, "%ju", (uintmax_t)l->per_node));
+    }
+    for (size_t i = 0; i < ours.argv.n; i++) {
+        front_word(out, ours.argv.at[i]);
+        if (i == 0 && l->nodes > 1)
+            front_option(
+                out, "shards",
+                arena_printf(&out->arena, "%ju", (uintmax_t)(l->nodes * l->per_node)));
+    }
+    VEC_RELEASE(&ours.argv);
+    if (l->nodes > 1)
         front_note(out,
-                   "%ju x %ju processes were asked for; this version trains in one, "
-                   "with a thread per processor. batch_size is that of each process, so "
-                   "a batch holds batch_size rows and not %ju times as many",
-                   (uintmax_t)l->nodes, (uintmax_t)l->per_node,
-                   (uintmax_t)(l->nodes * l->per_node));
+                   "%ju machines were asked for; this one trains the %ju shards of all "
+                   "of them, with the same result",
+                   (uintmax_t)l->nodes, (uintmax_t)(l->nodes * l->per_node));
 }
 
 static void put_variables(const struct front_args *in, const struct compat_flags *f,
@@ -148,16 +174,22 @@ static enum rc launch(const struct front_args *in, const struct compat_flags *f,
     if (l.rank > 0) {
         out->does = FRONT_NOTHING;
         front_note(out,
-                   "node_rank %ju: this version trains in one process, on node 0; "
-                   "nothing to do here",
+                   "node_rank %ju: node 0 trains the shards of all machines; nothing to "
+                   "do here",
                    (uintmax_t)l.rank);
         return RC_OK;
     }
-    note_size(&l, out);
-    if (tzrec_is_module(in->argv[f->used]))
-        return tzrec_translate(in->argv[f->used], &rest, out, err);
-    start_script(in, f, out);
-    return RC_OK;
+    if (!tzrec_is_module(in->argv[f->used])) {
+        note_size(&l, out);
+        start_script(in, f, out);
+        return RC_OK;
+    }
+    rc = tzrec_translate(in->argv[f->used], &rest, out, err);
+    if (!rc && out->argv.n && strcmp(out->argv.at[0], "train") == 0)
+        use_ranks(&l, out);
+    else if (!rc)
+        note_size(&l, out);
+    return rc;
 }
 
 static enum rc torchrun_translate(const struct front_args *in, struct front_call *out,
@@ -167,9 +199,11 @@ static enum rc torchrun_translate(const struct front_args *in, struct front_call
     enum rc rc = compat_flags_read(rules, in->argc, in->argv, true, &f, err);
     if (!rc && (compat_flags_get(&f, rules, "help") || in->argc == 0)) {
         out->does = FRONT_NOTHING;
-        out->text = "usage: torchrun [torchrun's options] SCRIPT ARGS...\n"
-                    "       torchrun [torchrun's options] -m tzrec.train_eval ARGS...\n\n"
-                    "One process is started per machine. See docs/compat.md.\n";
+        out->text =
+            "usage: torchrun [torchrun's options] SCRIPT ARGS...\n"
+            "       torchrun [torchrun's options] -m tzrec.train_eval ARGS...\n\n"
+            "A training is started on that many ranks, other programs in one process. See "
+            "docs/compat.md.\n";
     } else if (!rc) {
         rc = launch(in, &f, out, err);
     }

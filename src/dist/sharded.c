@@ -181,6 +181,34 @@ static enum rc sharded_restore(struct lookup *l, int table,
     return dist_image_restore(x, table, image, err);
 }
 
+/* Of the rows that are this rank's, on average. */
+static void sharded_memory(const struct lookup *l, int table, struct lookup_memory *out)
+{
+    const struct dist_sharded *x = (const struct dist_sharded *)l;
+    size_t world = (size_t)comm_world(x->comm);
+    struct dist_owner o =
+        dist_owner_of(lookup_table(x->wrap.inner, table), table, (int)world);
+    lookup_memory(x->wrap.inner, table, out);
+    if (o.shift >= 0) {
+        out->weights /= world;
+        out->state /= world;
+    } else if (o.start != comm_rank(x->comm)) {
+        *out = (struct lookup_memory){0};
+    }
+}
+
+static size_t sharded_reach(const struct lookup *l, int table, int64_t rows)
+{
+    const struct dist_sharded *x = (const struct dist_sharded *)l;
+    int64_t world = comm_world(x->comm);
+    struct dist_owner o =
+        dist_owner_of(lookup_table(x->wrap.inner, table), table, (int)world);
+    if (o.shift < 0)
+        return o.start == comm_rank(x->comm) ? lookup_reach(x->wrap.inner, table, rows)
+                                             : 0;
+    return lookup_reach(x->wrap.inner, table, rows) / (size_t)world;
+}
+
 static void sharded_destroy(struct lookup *l)
 {
     struct dist_sharded *x = sharded_of(l);
@@ -216,6 +244,8 @@ static enum rc sharded_create(const struct lookup_conf *conf, struct lookup **ou
     x->wrap.ops.update = sharded_update;
     x->wrap.ops.snapshot = sharded_snapshot;
     x->wrap.ops.restore = sharded_restore;
+    x->wrap.ops.memory = sharded_memory;
+    x->wrap.ops.reach = sharded_reach;
     *out = &x->wrap.lookup;
     return RC_OK;
 }

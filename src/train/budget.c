@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm.h"
 
 #define AHEAD 3           /* batches; see feeder.c */
 #define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
@@ -134,7 +135,7 @@ static void add_batch(struct train_budget *b, const struct train_session *s)
 void train_budget_init(struct train_budget *b, const struct train_session *s,
                        int64_t data_rows)
 {
-    *b = (struct train_budget){0};
+    *b = (struct train_budget){.ranks = comm_world(s->options.comm)};
     add_tables(b, s->model->lookup);
     reach_rows(b, s->model, data_rows);
     add_dense(b, s);
@@ -142,8 +143,10 @@ void train_budget_init(struct train_budget *b, const struct train_session *s,
     add_dump(b, s);
     int64_t rest = b->params + b->optimizer + b->activations + b->batches + b->dump;
     int64_t dense_copy = b->params + b->optimizer;
+    if (b->ranks > 1) /* rows are written from where they are */
+        b->copied = 0;
     b->save = b->copied + dense_copy;
-    b->most = 2 * (b->weights + b->state) + dense_copy + rest;
+    b->most = (b->ranks > 1 ? 1 : 2) * (b->weights + b->state) + dense_copy + rest;
     b->expected = b->used + b->save + rest;
 }
 
@@ -161,6 +164,13 @@ static const struct train_budget_table *largest(const struct train_budget *b)
     return x;
 }
 
+/* The least number of ranks on which the tables fit; 0: none does. */
+static int64_t enough_ranks(const struct train_budget *b, int64_t memory)
+{
+    int64_t room = memory - (b->expected - b->used - b->copied);
+    return room > 0 ? times(b->used, b->ranks) / room + 1 : 0;
+}
+
 enum rc train_budget_check(const struct train_budget *b, int64_t memory, struct err *err)
 {
     const struct train_budget_table *x = largest(b);
@@ -175,11 +185,16 @@ enum rc train_budget_check(const struct train_budget *b, int64_t memory, struct 
             "%s of memory are needed, %s may be used: activations take %s; a "
             "smaller data_config.batch_size or sequence_length helps",
             need, have, train_budget_text(b->activations, part));
+    char ranks[64] = "";
+    if (enough_ranks(b, memory))
+        snprintf(ranks, sizeof(ranks), "; %jd ranks hold it",
+                 (intmax_t)enough_ranks(b, memory));
     return err_coded(
         err, RC_NOMEM, E1408,
         "%s of memory are needed, %s may be used: the table of feature '%s' comes to use "
         "%jd rows of %jd, %s; fewer rows (hash_bucket_size, num_buckets), a smaller "
-        "embedding_dim or an optimizer with less state (rowwise_adagrad_optimizer) help",
+        "embedding_dim or an optimizer with less state (rowwise_adagrad_optimizer) "
+        "help%s",
         need, have, x->feature ? x->feature : x->table->name, (intmax_t)x->used_rows,
-        (intmax_t)x->table->dim, train_budget_text(x->used, part));
+        (intmax_t)x->table->dim, train_budget_text(x->used, part), ranks);
 }

@@ -33,6 +33,7 @@ struct train_budget {
     int64_t batches;        /* made ahead */
     int64_t save;           /* the copy that a save makes */
     int64_t dump;           /* what delta dumps remember: a bit per row of plain tables */
+    int ranks;              /* that share the tables: all figures are of one */
     int64_t most, expected; /* sums, with all rows and with those that can be reached */
 };
 

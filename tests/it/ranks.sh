@@ -44,6 +44,25 @@ a_run_of_shards_has_the_same_bytes_on_any_number_of_ranks()
         fail "shards make no difference"
 }
 
+# One model of each family: interactions, several tasks, sequences, retrieval with negatives
+# that a sampler draws or that are the other rows of the shard.
+models_of_all_families_have_the_same_bytes_on_any_number_of_ranks()
+{
+    "$TRAINYARD" data gen taobao --rows 3000 --out taobao >/dev/null 2>&1
+    "$TRAINYARD" data gen criteo --rows 3000 --out criteo >/dev/null 2>&1
+    "$TRAINYARD" data items taobao/train taobao/eval --item adgroup_id --attr-delimiter : \
+        --attrs adgroup_id,cate_id,brand,price --out taobao/tables 2>/dev/null
+    local name
+    for name in dlrm-criteo mmoe-taobao din-taobao dssm-taobao dssm-v2-taobao mind-taobao; do
+        set -- train "$TY_SOURCE/examples/$name.config" --set data_config.batch_size=128 --set train_config.num_epochs=1
+        run "$TRAINYARD" "$@" --model-dir one-$name --shards 3
+        status 0
+        ranks 2 "$@" --model-dir two-$name --shards 3
+        status 0
+        same_run one-$name two-$name
+    done
+}
+
 a_run_goes_on_with_any_number_of_ranks()
 {
     config && data
@@ -138,6 +157,81 @@ a_killed_rank_ends_all_and_the_run_goes_on()
     done
 }
 
+launch_starts_ranks_with_or_without_mpirun()
+{
+    config && data
+    mkdir -p t bin
+    export TMPDIR=$PWD/t
+    set -- --nproc-per-node 2 train c.config --set data_config.batch_size=64
+    run "$TRAINYARD" launch "$@" --model-dir a
+    status 0
+    err_has "ranks       2 of"
+    ln -s "$TRAINYARD" bin/trainyard
+    PATH=$PWD/bin run "$TRAINYARD" launch "$@" --model-dir b
+    status 0
+    err_has "launch: note: there is no mpirun on PATH: one process does the work of 2 ranks"
+    err_has "ranks       1 of"
+    same_run a b
+    PATH=$PWD/bin run "$TRAINYARD" launch --nproc-per-node 2 ls
+    status 1
+    err_has "there is no mpirun on PATH: install Open MPI"
+}
+
+a_launched_run_saves_a_checkpoint_when_it_is_asked_to_stop()
+{
+    config && data
+    mkdir -p t
+    sed -i 's,eval_input_path: "data/eval",,' c.config
+    set -- --set data_config.batch_size=8 --set train_config.save_checkpoints_steps=100000
+    TMPDIR=$PWD/t "$TRAINYARD" launch --nproc-per-node 2 train c.config --model-dir m "$@" --set train_config.num_epochs=4000 \
+        >log 2>&1 &
+    local launcher=$!
+    for _ in $(seq 200); do
+        grep -q "^step 20 " log && break
+        sleep 0.1
+    done
+    kill -TERM $launcher
+    wait $launcher || fail "exit status $?"
+    grep -q "stopping: saving a checkpoint" log || { fail "no note:"; show log; }
+    local at
+    at=$(ls -d m/model.ckpt-*)
+    at=${at##*-}
+    trained whole "$@" --shards 2 --set train_config.num_steps=$((at + 1)) --set train_config.num_epochs=0
+    status 0
+    same_checkpoint whole/model.ckpt-$at m/model.ckpt-$at
+}
+
+# A table of which one rank may not hold all, and four may hold a quarter each.
+a_table_too_large_for_one_rank_trains_on_four()
+{
+    mkdir data
+    awk 'BEGIN { print "clk,u"; for (i = 0; i < 120000; i++) print (i % 7 == 0) "," i }' >data/train.csv
+    cat >c.config <<'END'
+train_input_path: "data/train.csv" model_dir: "m"
+train_config { num_epochs: 1 sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} } }
+data_config { batch_size: 2000 dataset_type: CsvDataset with_header: true fg_mode: FG_DAG label_fields: "clk"
+  input_fields { input_name: "clk" input_type: INT64 } input_fields { input_name: "u" input_type: INT64 } }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 120000 embedding_dim: 128 } }
+model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: "u" }
+  multi_tower { towers { input: "deep" mlp { hidden_units: 8 } } final { hidden_units: 4 } }
+  losses { binary_cross_entropy {} } }
+END
+    run "$TRAINYARD" train c.config --model-dir one --memory 100M --shards 4
+    status 1
+    err_has "error[E1408]"
+    err_has "ranks hold it"
+    trained one --shards 4 --threads 1
+    status 0
+    ranks 4 train c.config --model-dir four --memory 100M --threads 1 --set train_config.log_step_count_steps=1
+    status 0
+    local peak
+    peak=$(sed -n 's/.* mem \([0-9]*\)\.[0-9]* MiB.*/\1/p' .err | sort -n | tail -1)
+    echo "# the table takes 176 MiB; rank 0 used ${peak:-?} MiB" >&3
+    [ "${peak:-999}" -lt 120 ] || fail "rank 0 used ${peak:-?} MiB"
+    same_checkpoint one/model.ckpt-14 four/model.ckpt-14
+}
+
 without_mpi_there_is_one_clear_message()
 {
     config && data
@@ -150,9 +244,13 @@ without_mpi_there_is_one_clear_message()
 
 tap_cases \
     a_run_of_shards_has_the_same_bytes_on_any_number_of_ranks \
+    models_of_all_families_have_the_same_bytes_on_any_number_of_ranks \
     a_run_goes_on_with_any_number_of_ranks \
     shards_stay_as_they_are \
     ranks_that_differ_are_refused \
     a_rank_that_fails_ends_all_with_one_message \
     a_killed_rank_ends_all_and_the_run_goes_on \
+    launch_starts_ranks_with_or_without_mpirun \
+    a_launched_run_saves_a_checkpoint_when_it_is_asked_to_stop \
+    a_table_too_large_for_one_rank_trains_on_four \
     without_mpi_there_is_one_clear_message

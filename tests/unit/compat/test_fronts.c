@@ -283,18 +283,33 @@ static void torchrun_starts_modules_of_tzrec(void)
                env_empty, "command: train -- c");
 }
 
-static void torchrun_says_that_it_starts_one_process(void)
+static void torchrun_trains_on_ranks(void)
+{
+    check_line("torchrun --nproc-per-node=2 -m tzrec.train_eval --pipeline_config_path c",
+               env_empty, "command: launch --nproc-per-node=2 train -- c");
+    check_line(
+        "torchrun --nnodes=3 --nproc-per-node=2 -m tzrec.train_eval "
+        "--pipeline_config_path c",
+        env_empty,
+        "command: launch --nproc-per-node=2 train --shards=6 -- c; 3 machines were "
+        "asked for; this one trains the 6 shards of all of them, with the same "
+        "result");
+    check_line("torchrun --nnodes=3 -m tzrec.train_eval --pipeline_config_path c",
+               env_empty,
+               "command: train --shards=3 -- c; 3 machines were asked for; this one "
+               "trains the 3 shards of all of them, with the same result");
+}
+
+static void torchrun_says_what_runs_in_one_process(void)
 {
     check_line("torchrun --nnodes=2 --nproc-per-node=8 -m tzrec.eval "
                "--pipeline_config_path c",
                env_empty,
-               "command: eval -- c; 2 x 8 processes were asked for; this version trains "
-               "in one, with a thread per processor. batch_size is that of each process, "
-               "so a batch holds batch_size rows and not 16 times as many");
+               "command: eval -- c; 2 x 8 processes were asked for; this runs in one");
     check_line("torchrun --nnodes=2 --node_rank=1 -m tzrec.eval --pipeline_config_path c",
                env_empty,
-               "nothing; node_rank 1: this version trains in one process, on node 0; "
-               "nothing to do here");
+               "nothing; node_rank 1: node 0 trains the shards of all machines; nothing "
+               "to do here");
     check_line("torchrun --nnodes=two -m tzrec.eval --pipeline_config_path c", env_empty,
                "error: --nnodes: 'two' is not a number");
     struct front_call c = {0};
@@ -361,7 +376,8 @@ static const struct tap_case cases[] = {
     TAP(the_seed_comes_from_the_environment),
     TAP(quantisation_comes_from_the_environment),
     TAP(torchrun_starts_modules_of_tzrec),
-    TAP(torchrun_says_that_it_starts_one_process),
+    TAP(torchrun_trains_on_ranks),
+    TAP(torchrun_says_what_runs_in_one_process),
     TAP(torchrun_starts_other_scripts_with_python),
     TAP(python_and_pip_pass_on_what_is_not_tzrec),
     TAP(front_ends_are_found_by_the_end_of_the_path),
