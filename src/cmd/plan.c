@@ -13,13 +13,14 @@
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
 #include "data/dataset.h"
+#include "dist/shards.h"
 #include "train/budget.h"
 #include "train/source.h"
 
 struct plan_conf {
     const char *train_input, *edit_config_json;
     struct opt_list set;
-    int64_t memory, threads;
+    int64_t memory, threads, ranks;
     bool json;
 };
 
@@ -32,8 +33,12 @@ static const struct opt opts[] = {
               "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_SIZE(struct plan_conf, memory, "0", 0, INT64_MAX,
-              "memory the run may use; 0: what is free and allowed on this machine"),
+              "memory the run may use, or each of its ranks; 0: what is free and allowed "
+              "on this machine"),
      .meta = "SIZE"},
+    {OPT_INT(struct plan_conf, ranks, "1", 1, DIST_SHARDS_MAX,
+             "plan for this many ranks: figures are of the one that keeps most"),
+     .meta = "N"},
     {OPT_INT(struct plan_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
     {OPT_BOOL(struct plan_conf, json, "false", "print one JSON object")},
@@ -101,6 +106,19 @@ static void print_tables(const struct train_budget *b, struct buf *out)
     }
 }
 
+/* What each rank keeps, where there are several. */
+static void print_ranks(const struct train_budget *whole, int ranks, struct buf *out)
+{
+    char t[32];
+    if (ranks == 1)
+        return;
+    buf_puts(out, "rank  tables in use\n");
+    for (int r = 0; r < ranks; r++)
+        buf_printf(out, "%4d  %13s\n", r,
+                   train_budget_text(train_budget_of_rank(whole, r, ranks), t));
+    buf_puts(out, "\nOf the rank that keeps most:\n\n");
+}
+
 static void print_text(const struct train_budget *b, const struct train_session *s,
                        int64_t rows, size_t files, int64_t memory, struct buf *out)
 {
@@ -165,11 +183,12 @@ static void print_json(const struct train_budget *b, const struct train_session 
         "], \"weights\": %jd, \"state\": %jd, \"in_use\": %jd, \"dense\": %jd, "
         "\"optimizer\": %jd, \"activations\": %jd, \"batches\": %jd, \"save\": %jd, "
         "\"dump\": %jd, "
-        "\"expected\": %jd, \"most\": %jd, \"memory\": %jd, \"fits\": %s}\n",
+        "\"expected\": %jd, \"most\": %jd, \"memory\": %jd, \"ranks\": %d, "
+        "\"fits\": %s}\n",
         (intmax_t)b->weights, (intmax_t)b->state, (intmax_t)b->used, (intmax_t)b->params,
         (intmax_t)b->optimizer, (intmax_t)b->activations, (intmax_t)b->batches,
         (intmax_t)b->save, (intmax_t)b->dump, (intmax_t)b->expected, (intmax_t)b->most,
-        (intmax_t)memory, b->expected <= memory ? "true" : "false");
+        (intmax_t)memory, b->ranks, b->expected <= memory ? "true" : "false");
 }
 
 static enum rc plan_session(const struct plan_conf *c, const struct train_session *s,
@@ -181,6 +200,10 @@ static enum rc plan_session(const struct plan_conf *c, const struct train_sessio
     int64_t rows = data_rows(s, &files), memory = config_memory(c->memory);
     train_budget_init(&b, s, rows);
     buf_init(&out, CMD_TEXT_MAX);
+    if (!c->json)
+        print_ranks(&b, (int)c->ranks, &out);
+    if (c->ranks > 1)
+        train_budget_spread(&b, (int)c->ranks);
     if (c->json)
         print_json(&b, s, rows, memory, &out);
     else
@@ -225,6 +248,8 @@ static const struct cmd_example examples[] = {
     {"does it fit on this machine?", "trainyard plan pipeline.config"},
     {"on a machine with 64 GiB, with smaller batches",
      "trainyard plan pipeline.config --memory 64g --set data_config.batch_size=1024"},
+    {"on four ranks with 64 GiB each",
+     "trainyard plan pipeline.config --ranks 4 --memory 64g"},
     {0},
 };
 

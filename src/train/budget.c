@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "dist/owner.h"
 
 #define AHEAD 3           /* batches; see feeder.c */
 #define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
@@ -132,6 +133,55 @@ static void add_batch(struct train_budget *b, const struct train_session *s)
     b->batches = times(ids, AHEAD * 2 * (int64_t)sizeof(int64_t));
 }
 
+static void add_up(struct train_budget *b)
+{
+    int64_t rest = b->params + b->optimizer + b->activations + b->batches + b->dump;
+    int64_t dense_copy = b->params + b->optimizer;
+    if (b->ranks > 1) /* rows are written from where they are */
+        b->copied = 0;
+    b->save = b->copied + dense_copy;
+    b->most = (b->ranks > 1 ? 1 : 2) * (b->weights + b->state) + dense_copy + rest;
+    b->expected = b->used + b->save + rest;
+}
+
+/* What a rank keeps of a table that takes so many bytes. */
+static int64_t share_of(const struct train_budget_table *x, int64_t bytes, int rank,
+                        int ranks)
+{
+    struct dist_owner o = dist_owner_of(x->table, x->number, ranks);
+    if (o.shift < 0)
+        return o.start == rank ? bytes : 0;
+    return bytes / ranks;
+}
+
+int64_t train_budget_of_rank(const struct train_budget *b, int rank, int ranks)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < b->tables.n; i++)
+        bytes += share_of(&b->tables.at[i], b->tables.at[i].used, rank, ranks);
+    return bytes;
+}
+
+void train_budget_spread(struct train_budget *b, int ranks)
+{
+    int most = 0;
+    for (int r = 1; r < ranks; r++)
+        if (train_budget_of_rank(b, r, ranks) > train_budget_of_rank(b, most, ranks))
+            most = r;
+    b->ranks = ranks;
+    b->weights = b->state = b->used = 0;
+    for (size_t i = 0; i < b->tables.n; i++) {
+        struct train_budget_table *x = &b->tables.at[i];
+        x->weights = share_of(x, x->weights, most, ranks);
+        x->state = share_of(x, x->state, most, ranks);
+        x->used = share_of(x, x->used, most, ranks);
+        b->weights += x->weights;
+        b->state += x->state;
+        b->used += x->used;
+    }
+    add_up(b);
+}
+
 void train_budget_init(struct train_budget *b, const struct train_session *s,
                        int64_t data_rows)
 {
@@ -141,13 +191,7 @@ void train_budget_init(struct train_budget *b, const struct train_session *s,
     add_dense(b, s);
     add_batch(b, s);
     add_dump(b, s);
-    int64_t rest = b->params + b->optimizer + b->activations + b->batches + b->dump;
-    int64_t dense_copy = b->params + b->optimizer;
-    if (b->ranks > 1) /* rows are written from where they are */
-        b->copied = 0;
-    b->save = b->copied + dense_copy;
-    b->most = (b->ranks > 1 ? 1 : 2) * (b->weights + b->state) + dense_copy + rest;
-    b->expected = b->used + b->save + rest;
+    add_up(b);
 }
 
 void train_budget_release(struct train_budget *b)

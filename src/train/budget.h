@@ -40,6 +40,12 @@ struct train_budget {
 /* Of a session that has seen no batch. `data_rows` < 0: not known. */
 void train_budget_init(struct train_budget *b, const struct train_session *s,
                        int64_t data_rows);
+/* The same run on so many ranks, which share the tables: all figures become those of the
+ * rank that has most. `b` is of one rank.
+ */
+void train_budget_spread(struct train_budget *b, int ranks);
+/* Bytes of rows in use that rank `rank` of `ranks` would keep; `b` as before the spread. */
+int64_t train_budget_of_rank(const struct train_budget *b, int rank, int ranks);
 void train_budget_release(struct train_budget *b);
 /* RC_NOMEM E1408 with what takes most and what to do when `expected` is more than
  * `memory`.

@@ -50,6 +50,34 @@ every_table_and_every_byte_is_listed()
     [ -d m ] && fail "plan made model_dir"
 }
 
+# Tables are shared by ranks, but for those with keys, which one rank has.
+ranks_share_the_tables()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 20m
+    status 1
+    err_has "ranks hold it"
+    local n
+    n=$(sed -n 's/.*; \([0-9]*\) ranks hold it/\1/p' .err)
+    run "$TRAINYARD" plan c.config --memory 20m --ranks "$n"
+    status 0
+    out_has "rank  tables in use"
+    out_has "   0  "
+    out_has ": fits"
+    run "$TRAINYARD" plan c.config --memory 20m --ranks $((n - 1))
+    status 1
+    run "$TRAINYARD" plan c.config --memory 1g --json
+    json 'd["ranks"] == 1'
+    cp .out one
+    run "$TRAINYARD" plan c.config --memory 1g --json --ranks 4
+    json 'd["ranks"] == 4 and d["in_use"] * 4 <= json.load(open("one"))["in_use"] < d["in_use"] * 5'
+    sed -i 's/hash_bucket_size: 1000000 embedding_dim: 16/embedding_dim: 16 zch { zch_size: 1000000 eviction_interval: 2 lfu {} }/' c.config
+    run "$TRAINYARD" plan c.config --memory 1g --json
+    cp .out one
+    run "$TRAINYARD" plan c.config --memory 1g --json --ranks 4
+    json 'd["in_use"] >= 0.9 * json.load(open("one"))["in_use"]'
+}
+
 what_does_not_fit_is_an_error_with_advice()
 {
     config
@@ -80,5 +108,5 @@ batches_count_too()
     err_has "a smaller data_config.batch_size"
 }
 
-tap_cases every_table_and_every_byte_is_listed what_does_not_fit_is_an_error_with_advice \
+tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables what_does_not_fit_is_an_error_with_advice \
     batches_count_too
