@@ -15,7 +15,8 @@
 #include "base/str.h"
 #include "comm/comm.h"
 
-#define STAY_S 6 /* for rank 0 to print; a run ends within ten seconds */
+#define STAY_S \
+    30 /* at most, for rank 0 to print: it does when it next needs the others */
 
 static uint64_t number_of(const char *name, uint64_t none)
 {
@@ -40,7 +41,7 @@ static void look_around(struct cmd_ranks *r)
 }
 
 /* Threads of MPI inherit it: a signal that asks for a stop must not end one of them. */
-static void hold_signals(void)
+static void hold_signals(int how)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -48,7 +49,7 @@ static void hold_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    sigprocmask(how, &set, NULL);
 }
 
 static void fall_silent(struct cmd_ranks *r)
@@ -66,6 +67,7 @@ static void fall_silent(struct cmd_ranks *r)
 /* For rank 0 to print; whoever started the ranks then ends this one. */
 static void stay(struct cmd_ranks *r)
 {
+    hold_signals(SIG_UNBLOCK);
     for (int i = 0; i < STAY_S; i++)
         sleep(1);
     if (r->said >= 0)
@@ -78,7 +80,7 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     look_around(r);
     if (r->world <= 1)
         return RC_OK;
-    hold_signals();
+    hold_signals(SIG_BLOCK);
     if (r->rank > 0)
         fall_silent(r);
     struct comm_conf conf = {.timeout_ms = (int64_t)seconds * 1000};
@@ -120,13 +122,14 @@ enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err)
     bool heard = err->code == E2501 || err->code == E2502 || err->code == E2503;
     if (!r->comm)
         return rc;
-    if (rc && !heard && rc != RC_CANCELED) {
-        if (err->msg[0])
-            name_rank(r, rc, err);
+    if (rc && !heard && err->msg[0])
+        name_rank(r, rc, err);
+    if (rc) /* also where all know it: nobody waits for the others' end then */
         comm_abort(r->comm, err);
-    }
     if (rc && r->rank > 0)
         stay(r);
+    if (r->rank > 0 && heard)
+        err->msg[0] = '\0'; /* rank 0 has it, too */
     comm_close(r->comm);
     r->comm = NULL;
     return rc;
