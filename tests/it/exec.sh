@@ -46,7 +46,7 @@ wait_for_log() # ID TEXT
 
 start()
 {
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none "$@" 2>server.log &
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none 2>server.log &
     server=$!
     wait_for_server
     TRAINYARD_TOKEN=$(cat yard/admin.token)

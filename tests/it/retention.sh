@@ -12,7 +12,7 @@ submit() # ARGUMENT...: submits and waits; $id
     id=$(head -1 .out)
 }
 # Makes everything below the objects as old as two days.
-grow_old() { find yard/users yard/objects -type f 2>/dev/null -exec touch -d '2 days ago' {} +; }
+grow_old() { find yard/users yard/objects -type f -exec touch -d '2 days ago' {} + 2>/dev/null; }
 
 a_job_is_deleted_with_all_that_is_its_own()
 {
