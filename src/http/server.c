@@ -316,7 +316,7 @@ static enum rc open_store(struct api *a, struct store **out, struct err *err)
     return rc;
 }
 
-static enum rc open_desks(struct api *a, struct err *err)
+static enum rc open_stores(struct api *a, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int i = 0; i < a->o.threads && !rc; i++) {
@@ -461,7 +461,7 @@ static enum rc server_start(struct api *a, struct err *err)
     if (!rc)
         rc = team_deliver_key(a->o.place.dir, &a->notify_key, err);
     if (!rc)
-        rc = open_desks(a, err);
+        rc = open_stores(a, err);
     if (!rc)
         rc = first_user(a, err);
     if (!rc)
