@@ -490,8 +490,8 @@ static void container_clean(struct backend_job *j, int64_t worker, bool lost)
     backend_process_clean(j, worker, lost);
     if (!name)
         return;
-    /* podman would wait for a polite end first */
-    const char *const podman[] = {name, "rm", "-f", "-t", "0", "--"};
+    /* podman would wait for a polite end first, and remove none when one is missing */
+    const char *const podman[] = {name, "rm", "-f", "-t", "0", "--ignore", "--"};
     const char *const docker[] = {name, "rm", "-f", "--"};
     bool is_podman = strcmp(name, "podman") == 0;
     for (size_t i = 0; i < (is_podman ? ARRAY_LEN(podman) : ARRAY_LEN(docker)); i++)

@@ -124,8 +124,8 @@ static bool query_value(struct str query, const char *name, char *out, size_t si
         for (size_t i = 0; i < part.n && n + 1 < size; i++) {
             bool coded = part.p[i] == '%' && i + 2 < part.n &&
                          hex_of(part.p[i + 1]) >= 0 && hex_of(part.p[i + 2]) >= 0;
-            out[n++] = coded ? (char)(hex_of(part.p[i + 1]) << 4 | hex_of(part.p[i + 2]))
-                             : part.p[i];
+            int byte = coded ? hex_of(part.p[i + 1]) * 16 + hex_of(part.p[i + 2]) : 0;
+            out[n++] = coded ? (char)byte : part.p[i];
             i += coded ? 2 : 0;
         }
         out[n] = '\0';

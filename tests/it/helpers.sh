@@ -101,7 +101,7 @@ images_are_looked_for_and_containers_removed_by_name()
     tr '\0' ' ' <"$(grep -lz '^inspect$' calls/*.argv | head -1)" >.out
     out_has " image inspect -- bb:1 "
     tr '\0' ' ' <"$(grep -lz '^rm$' calls/*.argv | head -1)" >.out
-    out_has " rm -f -t 0 -- trainyard-jb-"
+    out_has " rm -f -t 0 --ignore -- trainyard-jb-"
 }
 
 # Variables that would run code in the engine's client, or send it elsewhere.

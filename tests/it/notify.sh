@@ -184,7 +184,7 @@ END
     err_has "error[E5301]: use one of --state"
     run "$TRAINYARD" notify create --state Failed
     status 2
-    err_has "error[E5301]: use --webhook URL"
+    err_has "error[E5301]: use one of --webhook, --mail, --slack, --dingtalk, --feishu"
     run "$TRAINYARD" notify create --mail -oQ/tmp@x --state Failed
     status 2
     err_has "E5301"
