@@ -304,7 +304,8 @@ static void put_failures(struct json_out *j, const struct http_route *r)
         {"503", "the store does not answer now", 0, 0, 0, 0},
         {"507", "the disk of the store is full", 0, 0, 1, 0},
     };
-    bool path = strchr(r->path, '{') || strcmp(r->tag, "nni") == 0;
+    bool path = strchr(r->path, '{') || strcmp(r->tag, "nni") == 0 ||
+                strcmp(r->tag, "models") == 0; /* a body names a job */
     bool changes = strcmp(r->method, "GET") != 0;
     bool body = r->body->kind == SCHEMA_OBJECT || r->body->kind == SCHEMA_JOB_SPEC;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -325,10 +326,11 @@ static void put_parameter(struct json_out *j, const char *name, const char *in,
     json_open(j, "schema", '{');
     if (f) {
         put_shape(j, f);
-        if (f->shape == SHAPE_STRING && !f->words && !f->pattern && f->min >= f->max) {
+        bool text = f->shape == SHAPE_STRING && !f->words && !f->pattern;
+        if (text && f->min >= f->max)
             json_put_int(j, "maxLength", SCHEMA_QUERY_TEXT);
+        if (text)
             json_put_str(j, "pattern", "^[^\\u0000-\\u001f\\u007f]*$");
-        }
     } else {
         json_put_str(j, "type", "string");
         json_put_str(j, "pattern", pattern);

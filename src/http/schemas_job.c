@@ -52,7 +52,7 @@ static const struct http_schema_item JobQuery_items[] = {
     ITEM(queue, STRING, "of this queue"),
     ITEM(backend, STRING, "of this backend"),
     ITEM(name, STRING, "names that hold this text"),
-    ITEM(id, STRING, "ids that begin so", .pattern = "^(jb-[a-z0-9]{0,12})?$"),
+    ITEM(id, STRING, "ids that begin so"),
     ITEM(label, STRING, "NAME or NAME=VALUE"),
     ITEM(since, TIME, "created then or later"),
     ITEM(until, TIME, "created before"),

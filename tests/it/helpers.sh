@@ -81,7 +81,7 @@ options_of_the_engine_end_before_the_image()
     is "the image" "$image" $((end + 1))
     [ "$(grep -nxF -e --privileged words | cut -d: -f1)" -gt "$end" ] || fail "an option of the job's"
     head -"$end" words | grep -q -e --volume && fail "a volume by ':'"
-    grep -qE '^type=bind,source=/.*/run/mount-[0-9]+,destination=/ml/input/data/train,readonly$' words ||
+    grep -qE '^type=bind,source=/.*/run/mount-[0-9a-f]+,destination=/ml/input/data/train,readonly$' words ||
         fail "the input: $(grep source words)"
     rm calls/*
     run "$TRAINYARD" job run --image bb:1 -- '-x'
@@ -138,7 +138,7 @@ a_containers_variables_are_not_its_engines()
     done <env.txt
     find "$TRAINYARD_DIR" -name '*.env' | grep . && fail "the file is left"
     find "$TRAINYARD_DIR" -type f -exec grep -l /trap {} + | grep -v -e jobs.db | grep . && fail "values are kept elsewhere"
-    export TY_LINES=$'a\nb'
+    export TY_LINES=$'aaaa\nbbbb'
     run "$TRAINYARD" job run --image bb:1 --secret TY_LINES -- true
     [ "$got" != 0 ] || fail "a secret of two lines"
     err_has "variable TY_LINES holds a line end, which cannot be given to a container"
