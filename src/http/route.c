@@ -109,7 +109,8 @@ static const struct {
     const char *name, *pattern;
     bool (*ok)(const char *value);
 } params[] = {
-    {"channel", "^[^/.][^/]{0,127}$", channel_ok},
+    {"channel", "^[^/.\\u0000-\\u001f\\u007f][^/\\u0000-\\u001f\\u007f]{0,127}$",
+     channel_ok},
     {"experiment", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,38}$", experiment_ok},
     {"first", "^[0-9]{1,9}$", number_ok},
     {"job", "^jb-[a-z0-9]{12}$", job_id_ok},

@@ -12,12 +12,15 @@ static const struct http_schema_item LoginWays_items[] = {
     {0}};
 TABLE(LoginWays, "how to log in");
 
+#define NO_NUL .pattern = "^[^\\u0000]*$"
+
 static const struct http_schema_item LoginProof_items[] = {
-    ITEM(code, STRING, "that the browser came back with", .min = 1, .max = 4096),
-    ITEM(code_verifier, STRING, "of PKCE", .min = 43, .max = 128),
-    ITEM(redirect_uri, STRING, "that the browser was sent back to", .min = 1, .max = 500),
-    ITEM(nonce, STRING, "that the browser was sent with", .min = 16, .max = 200),
-    ITEM(device_code, STRING, "instead: of /login/device", .min = 1, .max = 4096),
+    ITEM(code, STRING, "that the browser came back with", .min = 1, .max = 4096, NO_NUL),
+    ITEM(code_verifier, STRING, "of PKCE", .min = 43, .max = 128, NO_NUL),
+    ITEM(redirect_uri, STRING, "that the browser was sent back to", .min = 1, .max = 500,
+         NO_NUL),
+    ITEM(nonce, STRING, "that the browser was sent with", .min = 16, .max = 200, NO_NUL),
+    ITEM(device_code, STRING, "instead: of /login/device", .min = 1, .max = 4096, NO_NUL),
     {0}};
 TABLE(LoginProof, "what a login at the provider left");
 

@@ -115,7 +115,8 @@ static void all_containers_of_a_job_are_removed_by_one_call(void)
     j.dir = top;
     fake_engine();
     backend_container.clean(&j, -1, false);
-    check_asked("rm -f -t 0 --ignore -- trainyard-j1-0-2 trainyard-j1-1-2 trainyard-j1-2-2\n");
+    check_asked(
+        "rm -f -t 0 --ignore -- trainyard-j1-0-2 trainyard-j1-1-2 trainyard-j1-2-2\n");
     backend_container.clean(&j, 1, false);
     check_asked("rm -f -t 0 --ignore -- trainyard-j1-1-2\n");
     end();
