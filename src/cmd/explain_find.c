@@ -264,6 +264,8 @@ void explain_words(families all, struct buf *out)
             buf_printf(out, "%s\n", names.list.at[i]);
         VEC_RELEASE(&names.list);
     }
-    for (int i = E_NONE + 1; i < CODE_COUNT; i++)
-        buf_printf(out, "%s\n", code_info((enum code)i)->id);
+    size_t n;
+    const struct code_info *codes = code_all(&n);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s\n", codes[i].id);
 }

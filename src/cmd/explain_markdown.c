@@ -128,10 +128,11 @@ void explain_codes_md(struct buf *out)
              "# Error codes\n\n" MADE
              "A code keeps its meaning for ever. `trainyard explain CODE` shows the same "
              "text.\n");
-    for (int i = E_NONE + 1; i < CODE_COUNT; i++) {
-        const struct code_info *c = code_info((enum code)i);
-        buf_printf(out, "\n## %s: %s\n\n", c->id, c->title);
-        help_fill(out, c->text, 0, 100);
+    size_t n;
+    const struct code_info *all = code_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(out, "\n## %s: %s\n\n", all[i].id, all[i].title);
+        help_fill(out, all[i].text, 0, 100);
     }
 }
 

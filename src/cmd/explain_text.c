@@ -264,6 +264,8 @@ void explain_all(families all, struct buf *out)
     for (size_t i = 0; all[i]; i++)
         list_family(all[i], out);
     buf_puts(out, "Error codes:\n");
-    for (int i = E_NONE + 1; i < CODE_COUNT; i++)
-        put_line(out, code_info((enum code)i)->id, 5, code_info((enum code)i)->title);
+    size_t n;
+    const struct code_info *codes = code_all(&n);
+    for (size_t i = 0; i < n; i++)
+        put_line(out, codes[i].id, 5, codes[i].title);
 }

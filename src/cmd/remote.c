@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -234,10 +233,8 @@ static enum rc take_error(const struct remote *r, const struct io_http_reply *re
     const struct node *root = job_json_open(buf_str(&reply->body), &doc);
     const char *message = node_get_text(root, "message", NULL);
     const char *id = node_get_text(root, "code", "");
-    enum code code = E5018;
-    for (int i = 1; i < CODE_COUNT; i++)
-        if (strcasecmp(code_info((enum code)i)->id, id) == 0)
-            code = (enum code)i;
+    const struct code_info *known = code_find(id);
+    enum code code = known ? known->code : E5018;
     enum rc rc = err_coded(err, rc_of(reply->status), message ? code : E5017,
                            "%s: %.500s", r->url, message ? message : "no server of ours");
     if (!message && err)

@@ -2,6 +2,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "tap.h"
 
@@ -61,15 +62,18 @@ static void every_failure_has_a_code(void)
 
 static void the_register_is_sorted_and_complete(void)
 {
-    for (int i = E_NONE + 1; i < CODE_COUNT; i++) {
-        const struct code_info *info = code_info((enum code)i);
-        CHECK(info->title[0] && info->text[0]);
-        CHECK(strlen(info->id) == 5 && info->id[0] == 'E');
-        if (i > E_NONE + 1)
-            CHECK(strcmp(code_info((enum code)(i - 1))->id, info->id) < 0);
+    size_t n;
+    const struct code_info *all = code_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(all[i].title[0] && all[i].text[0]);
+        CHECK(strlen(all[i].id) == 5 && all[i].id[0] == 'E');
+        CHECK(atoi(all[i].id + 1) == (int)all[i].code &&
+              code_info(all[i].code) == &all[i]);
+        CHECK(i == 0 || all[i - 1].code < all[i].code);
     }
     CHECK(code_find("e0001") == code_info(E0001));
-    CHECK(code_find("nope") == NULL && code_info(CODE_COUNT) == NULL);
+    CHECK(code_find("nope") == NULL && code_info(E_LAST) == NULL &&
+          code_info(E_NONE) == NULL);
 }
 
 static const struct tap_case cases[] = {
