@@ -142,8 +142,10 @@ packages_are_installed_inside_the_image()
     run "$TRAINYARD" job run --image $image --requirement no-such-package-at-all --requirements-optional -- 'echo ran; true'
     status 0
     out_has ran
-    # A stop during the installation leaves no container.
+    [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
+    # A stop during the installation leaves no container. pip tries this address again and again.
     local id
+    export PIP_RETRIES=100
     id=$("$TRAINYARD" job submit --image $image --requirement http://127.0.0.1:9/x --env X=1 --grace 1s -- true)
     for _ in $(seq 100); do [ "$(podman ps -q --filter "name=trainyard-$id-prepare")" ] && break; sleep 0.05; done
     run "$TRAINYARD" job stop "$id"
