@@ -2,9 +2,7 @@
 /* nn/graph.h - a static graph: built once by nn_* calls, planned once, run per batch.
  *
  *     #include "nn/ops.h"
- *     struct graph_options options = {.training = true, .seed = 1};
- *     #include "nn/ops.h"
- *     struct graph *g = graph_create(&(struct graph_options){.training = true});
+ *     struct graph *g = graph_create(&(struct graph_options){.training = true, .seed = 1});
  *     struct nn_shape wide = {AXIS_BATCH, 1, {96}}, one = {AXIS_BATCH, 1, {1}};
  *     struct nn_val *x = nn_input(g, "deep", &wide, true);
  *     struct nn_val *y = nn_input(g, "label", &one, false);

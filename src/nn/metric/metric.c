@@ -17,7 +17,7 @@
 #include "text/pipeline/pipeline.h"
 
 static const struct metric_ops *const all[] = {
-#define METRIC(name) &metric_##name,
+#define METRIC(name, file) &metric_##name,
 #include "nn/metric/metrics.def"
 #undef METRIC
 };

@@ -24,7 +24,7 @@ struct metric_ops {
     enum rc (*load)(struct metric *m, const char *prefix, const struct nn_state *in,
                     struct err *err);
 };
-#define METRIC(name) extern const struct metric_ops metric_##name;
+#define METRIC(name, file) extern const struct metric_ops metric_##name;
 #include "nn/metric/metrics.def"
 #undef METRIC
 extern const struct metric_ops metric_decayed;

@@ -67,7 +67,7 @@ static void the_register_is_sorted_and_complete(void)
     for (size_t i = 0; i < n; i++) {
         CHECK(all[i].title[0] && all[i].text[0]);
         CHECK(strlen(all[i].id) == 5 && all[i].id[0] == 'E');
-        CHECK(atoi(all[i].id + 1) == (int)all[i].code &&
+        CHECK(strtol(all[i].id + 1, NULL, 10) == (long)all[i].code &&
               code_info(all[i].code) == &all[i]);
         CHECK(i == 0 || all[i - 1].code < all[i].code);
     }
