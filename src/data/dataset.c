@@ -62,6 +62,11 @@ size_t dataset_files(const struct dataset *d)
     return d->n_files;
 }
 
+int64_t dataset_time(const struct dataset *d)
+{
+    return d->out ? d->out->time_ms : 0;
+}
+
 static struct ds_batch *take_idle(struct ds_slot *s)
 {
     struct ds_batch *b = s->spare;

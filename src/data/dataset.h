@@ -116,6 +116,11 @@ struct dataset_part {
  */
 size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max);
 
+/* The latest event time of that batch's rows, Unix milliseconds (the time of a Kafka
+ * message); 0 when its rows have none.
+ */
+int64_t dataset_time(const struct dataset *d);
+
 /* Where this rank is: behind the last batch that dataset_next() handed out. JSON. */
 void dataset_tell(struct dataset *d, struct buf *out);
 /* The texts of all ranks as one. E1211 when they do not belong together. */

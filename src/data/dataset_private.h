@@ -55,6 +55,7 @@ struct ds_batch {
     struct batch b;
     span_vec spans; /* what it was made of */
     int64_t malformed, skipped;
+    int64_t time_ms; /* the latest of its rows; 0: they have none */
     struct ds_mark mark;
 };
 
@@ -63,6 +64,7 @@ struct ds_piece {
     size_t span;
     struct reader_cursor from;
     int64_t to, rows; /* rows < to - from.row when some were malformed */
+    int64_t time_ms;
 };
 
 struct ds_slot {

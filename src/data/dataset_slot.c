@@ -119,8 +119,11 @@ static enum rc read_piece(struct ds_slot *s, int64_t max, struct batch *to,
             next_span(s);
             continue;
         }
-        *piece = (struct ds_piece){
-            .span = s->span, .from = s->at, .to = after.row, .rows = to->n};
+        *piece = (struct ds_piece){.span = s->span,
+                                   .from = s->at,
+                                   .to = after.row,
+                                   .rows = to->n,
+                                   .time_ms = reader_time(s->reader)};
         rc = check_labels(s, to, &s->at, err);
         s->at = after;
         if (sp->to != TO_END && after.row >= sp->to)
@@ -145,6 +148,8 @@ static void note_piece(const struct ds_slot *s, struct ds_batch *out, struct ds_
         last->to = span.to;
     else
         VEC_PUSH(&out->spans, span);
+    if (out->time_ms < p->time_ms)
+        out->time_ms = p->time_ms;
     p->from.back += span.to - p->from.row;
     p->from.row = span.to;
     p->rows -= rows;
@@ -295,7 +300,7 @@ static void empty(struct ds_batch *b)
 {
     batch_clear(&b->b);
     b->spans.n = 0;
-    b->malformed = b->skipped = 0;
+    b->malformed = b->skipped = b->time_ms = 0;
 }
 
 static enum rc dataset_slot_make(struct ds_slot *s, struct ds_batch *out, struct err *err)

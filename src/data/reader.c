@@ -162,6 +162,11 @@ void reader_tell(const struct reader *r, struct reader_cursor *at)
     r->ops->tell(r->state, at);
 }
 
+int64_t reader_time(const struct reader *r)
+{
+    return r->ops->time ? r->ops->time(r->state) : 0;
+}
+
 static enum rc past_end(const struct reader *r, int64_t row, struct err *err)
 {
     return err_coded(err, RC_INVAL, E1210, "'%s' has fewer than %jd rows", r->path,

@@ -96,6 +96,10 @@ struct reader_ops {
      */
     enum rc (*next)(void *state, int64_t max, struct batch *b, struct err *err);
     void (*tell)(const void *state, struct reader_cursor *at);
+    /* Event time of the rows that the last next() gave, Unix milliseconds; 0: not known.
+     * NULL: rows have none.
+     */
+    int64_t (*time)(const void *state);
     enum rc (*seek)(void *state, const struct reader_cursor *at, struct err *err);
     /* NULL: cannot. RC_UNSUPPORTED: not for this file (it is compressed). */
     enum rc (*index)(const char *path, const struct reader_conf *conf,
@@ -142,6 +146,7 @@ int64_t reader_rows(const struct reader *r);
 enum rc reader_next(struct reader *r, int64_t max, struct batch *b,
                     struct err *err) MUST_CHECK;
 void reader_tell(const struct reader *r, struct reader_cursor *at);
+int64_t reader_time(const struct reader *r); /* see .time; 0: none */
 /* To a place that reader_tell() or an index gave for the same file and settings, or to
  * any row with the rest unknown ({.row = n, .offset = -1}): a text file is then read up
  * to there. RC_INVAL E1210 past the end.

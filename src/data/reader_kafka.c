@@ -23,6 +23,7 @@ struct kafka_reader {
     int64_t offset;          /* of it */
     int64_t next;            /* of the next message; -1: where reading starts */
     int64_t row;             /* rows taken in all */
+    int64_t time_ms;         /* of the current message; 0: none */
 };
 
 static int reader_kafka_probe(const unsigned char *head, size_t n, const char *path)
@@ -145,6 +146,7 @@ static enum rc next_message(struct kafka_reader *r, struct err *err)
                             (intmax_t)m.offset);
         r->offset = m.offset;
         r->next = m.offset + 1;
+        r->time_ms = m.time_ms;
         if (r->now->n > 0)
             return RC_OK;
     }
@@ -180,6 +182,11 @@ static void reader_kafka_tell(const void *state, struct reader_cursor *at)
     }
 }
 
+static int64_t reader_kafka_time(const void *state)
+{
+    return ((const struct kafka_reader *)state)->time_ms;
+}
+
 /* The common code takes care of rows within a message. */
 static enum rc reader_kafka_seek(void *state, const struct reader_cursor *at,
                                  struct err *err)
@@ -210,6 +217,7 @@ const struct reader_ops reader_kafka = {
     .rows = rows_of,
     .next = reader_kafka_next,
     .tell = reader_kafka_tell,
+    .time = reader_kafka_time,
     .seek = reader_kafka_seek,
     .close = close_kafka,
 };

@@ -17,6 +17,7 @@ struct feeder_slot {
     struct buf position;
     int64_t epoch;
     bool pass_end;
+    int64_t time_ms;
     struct train_where where;
     int64_t begun_ns, read_ns, made_ns;
 };
@@ -102,6 +103,7 @@ static enum rc fill_slot(struct train_feeder *f, struct feeder_slot *s, int64_t 
     s->read_ns = clock_mono_ns();
     s->epoch = *epoch;
     s->pass_end = rows == NULL;
+    s->time_ms = dataset_time(f->data);
     if (!rows) {
         *over = ++*epoch == f->conf.epochs;
     } else {
@@ -256,6 +258,7 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct 
                                   .position =
                                       f->conf.positions ? buf_str(&s->position) : NULL,
                                   .epoch = s->epoch,
+                                  .time_ms = s->time_ms,
                                   .where = &s->where,
                                   .begun_ns = s->begun_ns,
                                   .read_ns = s->read_ns,

@@ -32,6 +32,7 @@ struct train_fed {
     const struct feature_batch *features; /* NULL: the end of a pass */
     const char *position; /* JSON, behind this batch; NULL without .positions */
     int64_t epoch;        /* passes completed before it */
+    int64_t time_ms;      /* latest event time of its rows, Unix; 0: none */
     const struct train_where *where;    /* its rows in the data */
     int64_t begun_ns, read_ns, made_ns; /* when its rows were read, its features made */
 };

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "train/event_time.h"
 
 struct stream {
     struct train_feeder *feeder;
@@ -25,8 +26,10 @@ struct train_rounds {
     struct stream *streams;          /* [shards.n] */
     const struct feature_batch **at; /* [shards.n] */
     int64_t *rows;                   /* [shards.total] */
-    int64_t *own, *all;              /* a number asked, then rows: here, of all ranks */
-    int64_t *counts;                 /* [world] */
+    int64_t *times;                  /* event times [shards.total] */
+    int64_t *own, *all; /* a number asked, then rows, then times: here, of all ranks */
+    double quorum;
+    int64_t *counts; /* [world] */
     int64_t batch_size;
 };
 
@@ -37,11 +40,12 @@ static void make_room(struct train_rounds *r)
     r->streams = mem_calloc(n, sizeof(*r->streams));
     r->at = mem_calloc(n, sizeof(*r->at));
     r->rows = mem_calloc(total, sizeof(*r->rows));
-    r->own = mem_calloc(n + 1, sizeof(*r->own));
-    r->all = mem_calloc(total + (size_t)world, sizeof(*r->all));
+    r->times = mem_calloc(total, sizeof(*r->times));
+    r->own = mem_calloc(2 * n + 1, sizeof(*r->own));
+    r->all = mem_calloc(2 * total + (size_t)world, sizeof(*r->all));
     r->counts = mem_calloc((size_t)world, sizeof(*r->counts));
     for (int i = 0; i < world; i++)
-        r->counts[i] = 1 + dist_shards_of(i, world, r->shards.total).n;
+        r->counts[i] = 1 + 2 * dist_shards_of(i, world, r->shards.total).n;
 }
 
 static enum rc open_stream(struct train_rounds *r, const struct train_session *s,
@@ -79,6 +83,7 @@ enum rc train_rounds_open(const struct train_session *s,
     enum rc rc = RC_OK;
     r->comm = s->options.comm;
     r->shards = s->shards;
+    r->quorum = conf->quorum;
     make_room(r);
     for (int i = 0; i < r->shards.n && !rc; i++)
         rc = open_stream(r, s, conf, i, diags, err);
@@ -100,6 +105,7 @@ void train_rounds_close(struct train_rounds *r)
     mem_free(r->streams);
     mem_free(r->at);
     mem_free(r->rows);
+    mem_free(r->times);
     mem_free(r->own);
     mem_free(r->all);
     mem_free(r->counts);
@@ -122,23 +128,34 @@ static enum rc next_of(struct stream *s, struct err *err)
     return RC_OK;
 }
 
-/* r->rows: of the shards of all ranks. */
+/* r->rows, r->times: of the shards of all ranks. */
+static void sort_out(struct train_rounds *r, unsigned *asked)
+{
+    const int64_t *from = r->all;
+    int64_t done = 0;
+    for (int k = 0; k < comm_world(r->comm); k++) {
+        int64_t n = (r->counts[k] - 1) / 2;
+        *asked |= (unsigned)*from++;
+        memcpy(r->rows + done, from, (size_t)n * sizeof(*from));
+        memcpy(r->times + done, from + n, (size_t)n * sizeof(*from));
+        from += 2 * n;
+        done += n;
+    }
+}
+
 static enum rc tell_each_other(struct train_rounds *r, unsigned ask, unsigned *asked,
                                struct err *err)
 {
     r->own[0] = ask;
-    for (int i = 0; i < r->shards.n; i++)
+    for (int i = 0; i < r->shards.n; i++) {
         r->own[1 + i] = r->at[i] ? r->at[i]->rows : 0;
+        r->own[1 + r->shards.n + i] = r->at[i] ? r->streams[i].fed.time_ms : 0;
+    }
     enum rc rc =
         comm_all_gather(r->comm, comm_i64(r->own), comm_i64(r->all), r->counts, err);
-    const int64_t *from = r->all;
-    int64_t *to = r->rows;
     *asked = 0;
-    for (int k = 0; k < comm_world(r->comm) && !rc; k++) {
-        *asked |= (unsigned)*from++;
-        for (int64_t i = 1; i < r->counts[k]; i++)
-            *to++ = *from++;
-    }
+    if (!rc)
+        sort_out(r, asked);
     return rc;
 }
 
@@ -168,6 +185,8 @@ enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_rou
     if (!rc)
         rc = tell_each_other(r, ask, &out->asked, err);
     out->any = !rc && has_rows(r);
+    if (out->any && r->quorum > 0)
+        out->event_ms = train_event_quorum(r->times, (size_t)r->shards.total, r->quorum);
     for (int i = 0; i < r->shards.n && !out->any; i++)
         r->streams[i].ended = false;
     return rc;

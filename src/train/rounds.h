@@ -21,6 +21,7 @@ struct train_rounds_conf {
     const char *cursor;  /* position to go on from; NULL: the beginning */
     bool positions;      /* of each batch are kept, and what tells files apart */
     uint64_t first_step; /* number of the first batch, for samplers */
+    double quorum;       /* share of the shards whose event time counts; 0: not asked */
 };
 
 /* What one rank asks of all. */
@@ -32,6 +33,7 @@ struct train_round {
     bool over;                        /* all passes are */
     int64_t epoch;                    /* passes completed before it */
     unsigned asked;                   /* by any rank */
+    int64_t event_ms;                 /* that the quorum has reached; 0: not known */
     const struct train_fed *fed;      /* of the first shard that has rows here, or NULL */
 };
 

@@ -161,6 +161,7 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         *over = round.over; /* all passes are over */
         return *over ? RC_OK : end_of_pass(t, round.epoch, err);
     }
+    bool asked_for = trainer_save_is_asked(t, round.event_ms);
     rc = train_on(t, &round.batch, err);
     if (rc)
         train_rounds_name(t->rounds, t->session->shard_at, err);
@@ -174,7 +175,7 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         rc = trainer_saved(t, false, err);
     if (!rc)
         rc = train_row_dump_step(t->row_dump, t->session->step - 1, err);
-    if (!rc && (trainer_save_is_due(t) || round.asked & ROUND_SAVE))
+    if (!rc && (trainer_save_is_due(t) || asked_for || round.asked & ROUND_SAVE))
         rc = trainer_save(t, err);
     *over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     return rc;

@@ -12,6 +12,7 @@ static void begin_anew(struct trainer *t)
 {
     t->position = NULL;
     t->data_anew = true;
+    t->event_ms = t->event_from_ms = 0;
     t->session->data_step = t->session->step;
     t->session->data_epoch = t->session->epoch;
 }

@@ -14,6 +14,7 @@
 #include "train/trainer.h"
 
 #define TRAIN_METRICS "train_metrics" /* blob of a checkpoint */
+#define TRAIN_EVENT_TIME "event_time" /* the same; only with data that has such times */
 
 /* Since when the speed is measured; begins anew after saves and evaluations. */
 struct train_lap {
@@ -50,6 +51,10 @@ struct trainer {
     uint64_t total_steps;                 /* 0: not known */
     int64_t saved_step;                   /* of the latest checkpoint; -1: none */
     int64_t saved_ns;                     /* when it was */
+    /* Event time that the data has reached; that of the latest checkpoint or, before one,
+     * the first. Milliseconds, 0: none. Only with save_checkpoints_timestamp*.
+     */
+    int64_t event_ms, event_from_ms;
     double loss;
     int64_t live_ns; /* of the last tick */
     struct train_lap lap;
@@ -88,6 +93,8 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err) MUST_CHECK;
 enum rc trainer_saved(struct trainer *t, bool wait, struct err *err) MUST_CHECK;
 /* By save_checkpoints_steps, for the step just done. */
 bool trainer_save_is_due(const struct trainer *t);
+/* By save_checkpoints_timestamp*, at the event time that a round has reached. */
+bool trainer_save_is_asked(struct trainer *t, int64_t event_ms);
 /* By the clock. */
 bool trainer_save_is_late(const struct trainer *t);
 /* What the results say up to the resumed step; later lines are of steps that come again.

@@ -6,6 +6,7 @@
  * behind its checkpoint and makes up for an evaluation that is missing. The time of all
  * this does not count in the speed of training (laps).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "base/mem.h"
 #include "comm/comm.h"
 #include "dist/sharded.h"
+#include "train/event_time.h"
 #include "train/save.h"
 #include "train/trainer_private.h"
 
@@ -115,6 +117,13 @@ enum rc trainer_saved(struct trainer *t, bool wait, struct err *err)
     return RC_OK;
 }
 
+static void add_event_time(struct ckpt_writer *w, int64_t ms)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "{\"ms\": %jd}", (intmax_t)ms);
+    ckpt_add_json(w, TRAIN_EVENT_TIME, text);
+}
+
 /* Everything that the checkpoint of the step just done holds; with several ranks all
  * take part.
  */
@@ -127,6 +136,8 @@ static struct ckpt_writer *collect(struct trainer *t, const char *position)
     train_score_save(t->moving, &metrics);
     ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
     buf_release(&metrics);
+    if (t->event_ms)
+        add_event_time(w, t->event_ms);
     return w;
 }
 
@@ -163,6 +174,7 @@ enum rc trainer_save(struct trainer *t, struct err *err)
         return rc;
     t->saved_step = step;
     t->saved_ns = clock_mono_ns();
+    t->event_from_ms = t->event_ms;
     rc = trainer_evaluate(t, err);
     train_lap_begin(t);
     return rc;
@@ -174,6 +186,16 @@ bool trainer_save_is_due(const struct trainer *t)
     uint32_t every = t->tc->save_checkpoints_steps;
     return t->tc->save_checkpoints_epochs == 0 && every > 0 && step > 0 &&
            step % every == 0;
+}
+
+bool trainer_save_is_asked(struct trainer *t, int64_t event_ms)
+{
+    if (!event_ms)
+        return false;
+    t->event_ms = event_ms;
+    if (!t->event_from_ms)
+        t->event_from_ms = event_ms;
+    return train_event_is_due(t->tc, t->event_from_ms, event_ms);
 }
 
 bool trainer_save_is_late(const struct trainer *t)

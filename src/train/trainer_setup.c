@@ -12,10 +12,12 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "data/reader.h"
 #include "text/json.h"
 #include "text/prototext.h"
 #include "train/budget.h"
 #include "train/changes.h"
+#include "train/event_time.h"
 #include "train/save.h"
 #include "train/trainer_private.h"
 
@@ -54,6 +56,14 @@ static enum rc write_config(struct trainer *t, struct err *err)
     return rc;
 }
 
+/* `blob` is NULL when the data had no event times. */
+static void resume_event_time(struct trainer *t, const struct node *blob)
+{
+    const struct node *ms = blob ? node_find(blob, "ms") : NULL;
+    if (ms && node_i64(ms, &t->event_from_ms))
+        t->event_ms = t->event_from_ms;
+}
+
 static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
 {
     struct ckpt *c = NULL;
@@ -74,6 +84,7 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
         if (ckpt_json(c, TRAIN_METRICS))
             train_score_load(t->moving, ckpt_json(c, TRAIN_METRICS));
+        resume_event_time(t, ckpt_json(c, TRAIN_EVENT_TIME));
     }
     ckpt_close(c);
     return rc;
@@ -235,6 +246,8 @@ static enum rc open_data(struct trainer *t, struct err *err)
                                      .cursor = t->position,
                                      .positions = true,
                                      .first_step = t->session->step};
+    if (train_event_is_asked(t->tc))
+        conf.quorum = t->tc->save_checkpoints_timestamp_quorum;
     if (!rc)
         rc = train_rounds_open(t->session, &conf, &t->rounds, t->diags, err);
     if (!rc)
@@ -308,8 +321,8 @@ static void tell_notes(const struct trainer *t)
                      "needed, and %s may be used",
                      train_budget_text(t->most_memory, most),
                      train_budget_text(t->o->memory, have));
-    if (t->tc->save_checkpoints_timestamp_interval ||
-        t->tc->n_save_checkpoints_timestamps)
+    const struct reader_ops *ops = reader_of_scheme(t->conf->train_input_path);
+    if (train_event_is_asked(t->tc) && !(ops && ops->time))
         trainer_note(t,
                      "save_checkpoints_timestamp*: rows of files have no time of their "
                      "own, so no checkpoint is saved by it");

@@ -141,5 +141,65 @@ failures_are_told()
     err_lacks hidden
 }
 
+# Six messages of three rows, so many seconds behind a full minute; a config with a batch for each.
+timed()
+{
+    local k=0
+    serve
+    tell topic t 1
+    for s in "$@"; do
+        tell send t 0 "$arrow/rows$k.stream" $((1700000040000 + s * 1000))
+        k=$((k + 1))
+    done
+    cat >k.config <<X
+train_input_path: "$at/t?$all"
+train_config { num_epochs: 1 save_checkpoints_steps: 1000
+  sparse_optimizer { adagrad_optimizer { lr: 0.1 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { batch_size: 3 dataset_type: KafkaDataset fg_mode: FG_DAG label_fields: "id" num_workers: 1 }
+feature_configs { id_feature { feature_name: "msg" expression: "user:msg" embedding_dim: 4 hash_bucket_size: 10 } }
+model_config { feature_groups { group_name: "deep" feature_names: "msg" group_type: DEEP }
+  multi_tower { towers { input: "deep" mlp { hidden_units: 4 } } final { hidden_units: 4 } }
+  losses { l2_loss {} } metrics { mean_squared_error {} } }
+X
+}
+# Checkpoints of $1, by step.
+saved()
+{
+    for d in "$1"/model.ckpt-*; do echo "${d##*-}"; done | sort -n | tr '\n' ' '
+}
+
+event_times_save_checkpoints()
+{
+    timed 10 30 61 90 185 190
+    run "$TRAINYARD" train k.config --model-dir a --set train_config.save_checkpoints_timestamp_interval=60
+    status 0
+    err_lacks "have no time of their own"
+    [ "$(saved a)" = "2 4 5 " ] || fail "checkpoints: $(saved a)"
+    run "$TRAINYARD" train k.config --model-dir b \
+        --edit-config-json '{"train_config.save_checkpoints_timestamps": [1700000065, 1700000226]}'
+    status 0
+    [ "$(saved b)" = "1 5 " ] || fail "checkpoints: $(saved b)"
+    run "$TRAINYARD" train k.config --model-dir c
+    [ "$(saved c)" = "5 " ] || fail "checkpoints: $(saved c)"
+}
+
+# The run that goes on knows the event time of its checkpoint.
+event_times_outlive_a_stop()
+{
+    timed 10 30 61 90 185 190
+    set -- --model-dir a --set train_config.save_checkpoints_timestamp_interval=60
+    run "$TRAINYARD" train k.config "$@" --set train_config.num_steps=2
+    [ "$(saved a)" = "1 " ] || fail "checkpoints: $(saved a)"
+    run "$TRAINYARD" train k.config "$@" --continue
+    status 0
+    [ "$(saved a)" = "1 2 4 5 " ] || fail "checkpoints: $(saved a)"
+    # data that begins anew has its own first time
+    run "$TRAINYARD" train k.config "$@" --continue --data restart --set train_config.num_steps=3
+    status 0
+    [ "$(saved a)" = "1 2 4 5 8 " ] || fail "checkpoints: $(saved a)"
+}
+
 tap_cases messages_are_rows every_type_of_arrow_is_read all_partitions_are_read \
-    a_stream_waits_for_more damaged_messages_are_told failures_are_told
+    a_stream_waits_for_more damaged_messages_are_told failures_are_told \
+    event_times_save_checkpoints event_times_outlive_a_stop

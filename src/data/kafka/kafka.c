@@ -323,6 +323,13 @@ static enum rc look_at(struct kafka *k, const rd_kafka_message_t *m, bool *end,
     }
 }
 
+static int64_t time_of(const rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t kind;
+    int64_t ms = rd_kafka_message_timestamp(m, &kind);
+    return kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || ms < 0 ? 0 : ms;
+}
+
 static bool gave_up(const struct kafka *k)
 {
     return k->down_ns && clock_mono_ns() - k->down_ns > (int64_t)k->timeout_ms * 1000000;
@@ -349,7 +356,8 @@ enum rc kafka_next(struct kafka *k, const atomic_bool *stop, struct kafka_messag
             k->next = got->offset + 1;
             *m = (struct kafka_message){.p = got->payload ? got->payload : "",
                                         .n = got->len,
-                                        .offset = got->offset};
+                                        .offset = got->offset,
+                                        .time_ms = time_of(got)};
             return RC_OK;
         }
         if (got) {

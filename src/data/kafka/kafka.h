@@ -54,6 +54,7 @@ struct kafka_message {
     const void *p; /* borrowed, valid until the next call with the same consumer */
     size_t n;
     int64_t offset;
+    int64_t time_ms; /* of its making or arrival, Unix; 0: it has none */
 };
 
 /* To the message with this offset; -1: where reading starts by default (the time asked

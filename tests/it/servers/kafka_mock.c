@@ -5,7 +5,8 @@
  *
  * Its address is written to READY_FILE. Commands on stdin, each answered with a line:
  *     topic NAME PARTITIONS       makes a topic
- *     send NAME PARTITION FILE    one message with the bytes of FILE
+ *     send NAME PARTITION FILE [MS]
+ *                                 one message with the bytes of FILE, of that Unix time
  * It ends with its input.
  */
 #include <librdkafka/rdkafka.h>
@@ -43,7 +44,7 @@ static int announce(const char *path, rd_kafka_mock_cluster_t *cluster)
 }
 
 static const char *send_file(rd_kafka_t *rk, const char *topic, int partition,
-                             const char *path)
+                             const char *path, long long ms)
 {
     static char bytes[1 << 20];
     FILE *f = fopen(path, "rb");
@@ -53,7 +54,7 @@ static const char *send_file(rd_kafka_t *rk, const char *topic, int partition,
     (void)fclose(f);
     rd_kafka_resp_err_t e =
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
-                          RD_KAFKA_V_VALUE(bytes, n),
+                          RD_KAFKA_V_VALUE(bytes, n), RD_KAFKA_V_TIMESTAMP(ms),
                           RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
     if (!e)
         e = rd_kafka_flush(rk, 10000);
@@ -72,10 +73,11 @@ int main(int argc, char **argv)
         return 1;
     while (fgets(line, sizeof(line), stdin)) {
         const char *answer = "what?";
+        long long ms = 0; /* now */
         if (sscanf(line, "topic %255s %d", name, &n) == 2)
             answer = rd_kafka_mock_topic_create(cluster, name, n, 1) ? "failed" : "ok";
-        else if (sscanf(line, "send %255s %d %4095s", name, &n, path) == 3)
-            answer = send_file(rk, name, n, path);
+        else if (sscanf(line, "send %255s %d %4095s %lld", name, &n, path, &ms) >= 3)
+            answer = send_file(rk, name, n, path, ms);
         printf("%s\n", answer);
         (void)fflush(stdout);
     }
