@@ -186,6 +186,8 @@ class Source(Lint):
                      'src/train/a.h:4: struct row_state is public in train, but its first word belongs to data (src/prefixes.txt)',
                      'src/store/b.c:6: fold_all() is public in store, but its first word belongs to no room (src/prefixes.txt)'):
             self.finds('check-source', 'names', said)
+        self.write('src/prefixes.txt', 'train: loop row\nstore: fold\nstore: fold\n')
+        self.finds('check-source', 'names', 'src/prefixes.txt:3: store has two lines')
         self.write('src/prefixes.txt', 'train: loop row\nstore: fold\n')
         self.passes('check-source', 'names')
 
