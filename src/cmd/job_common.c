@@ -66,8 +66,11 @@ enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct 
                                                             : fs_join(p.dir, "jobs.db");
         p.owner = user_name();
         p.node = node_name(p.dir);
-        p.p = (struct job_place){
-            .dir = p.dir, .where = p.where, .owner = p.owner, .node = p.node};
+        p.p = (struct job_place){.dir = p.dir,
+                                 .where = p.where,
+                                 .owner = p.owner,
+                                 .account = p.owner,
+                                 .node = p.node};
         p.p.view = getenv("TRAINYARD_VIEW");
         rc = store_open(p.where, &p.p.store, err);
     }

@@ -183,6 +183,8 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
     mem_free(target);
     json_put_raw(&j, "condition", r->condition);
     json_put_time(&j, "created", r->created);
+    if (r->muted && *r->muted)
+        json_put_str(&j, "muted", r->muted);
     if (secret)
         json_put_str(&j, "secret", secret);
     json_close(&j, '}');
@@ -298,6 +300,10 @@ static enum rc notify_list_command(const void *conf, const struct opt_args *args
         mem_free(target);
         buf_puts(&out, "  ");
         job_quote_terminal(str_c(l.at[i].condition), &out);
+        if (l.at[i].muted && *l.at[i].muted) {
+            buf_puts(&out, "  muted: ");
+            job_quote_terminal(str_c(l.at[i].muted), &out);
+        }
         buf_putc(&out, '\n');
     }
     buf_puts(&out, c->json ? "]\n" : "");

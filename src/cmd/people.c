@@ -39,8 +39,10 @@ static const struct opt update_opts[] = {
               "project the user belongs to from now on; replaces the old ones"),
      .meta = "P"},
     {OPT_BOOL(struct people_conf, no_projects, "false", "remove from all projects")},
-    {OPT_BOOL(struct people_conf, disable, "false",
-              "refuse all tokens of the user from now on; jobs keep running")},
+    {OPT_BOOL(
+        struct people_conf, disable, "false",
+        "refuse all tokens of the user from now on, and stop schedules and notifications; jobs "
+        "keep running")},
     {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
     {OPT_BOOL(
         struct people_conf, oidc, "false",

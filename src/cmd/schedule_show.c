@@ -69,11 +69,18 @@ static void put_cell(struct buf *out, const char *text, int width)
     buf_release(&b);
 }
 
+static bool is_stopped(const struct store_schedule *x)
+{
+    return x->stopped && *x->stopped;
+}
+
 static void put_row(const struct store_schedule *x, struct buf *out)
 {
     struct buf next;
     buf_init(&next, 100);
-    if (x->paused)
+    if (is_stopped(x))
+        buf_puts(&next, "stopped");
+    else if (x->paused)
         buf_puts(&next, "paused");
     else
         schedule_put_time(x, x->next, &next);
@@ -82,6 +89,10 @@ static void put_row(const struct store_schedule *x, struct buf *out)
     put_cell(out, x->zone, 16);
     put_cell(out, buf_str(&next), 23);
     job_quote_terminal(str_c(x->owner), out);
+    if (is_stopped(x)) {
+        buf_puts(out, "  ");
+        job_quote_terminal(str_c(x->stopped), out);
+    }
     buf_putc(out, '\n');
     buf_release(&next);
 }
@@ -141,8 +152,10 @@ static void put_text(const struct store_schedule *x, const struct store_run_rows
                      struct buf *out)
 {
     struct buf next;
-    buf_init(&next, 100);
-    if (x->paused)
+    buf_init(&next, 1000);
+    if (is_stopped(x))
+        buf_printf(&next, "stopped: %s", x->stopped);
+    else if (x->paused)
         buf_puts(&next, "paused");
     else
         schedule_put_time(x, x->next, &next);

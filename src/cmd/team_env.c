@@ -41,6 +41,7 @@ enum rc team_env_notify(const struct job_place *p, struct team_notify *out,
     n.conf = (struct team_deliver_conf){.allow = n.allow,
                                         .mail_command = getenv("TRAINYARD_MAIL_COMMAND"),
                                         .key = n.key,
+                                        .account = p->account,
                                         .redirects = redirects()};
     *out = n;
     return RC_OK;

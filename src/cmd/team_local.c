@@ -8,6 +8,12 @@
 #include "cmd/team_env.h"
 #include "cmd/team_ops.h"
 #include "team/fire.h"
+#include "team/standing.h"
+
+static const char *keep_reason(struct arena *a, const char *why)
+{
+    return why ? arena_strdup(a, why) : NULL;
+}
 
 static enum rc local_schedule_create(const struct cmd_place *p, struct store_schedule *x,
                                      struct arena *a, struct err *err)
@@ -25,6 +31,13 @@ static enum rc local_schedule_get(const struct cmd_place *p, const char *name,
                       : store_schedule_get(p->p.store, NULL, out, err);
     if (!rc && name && runs && limit)
         rc = store_schedule_runs(p->p.store, name, 0, limit, runs, err);
+    struct team_standing people = {0};
+    if (!rc)
+        rc = team_standing_open(p->p.store, p->p.account, &people, err);
+    team_standing_schedules(&people, out);
+    for (size_t i = 0; i < out->n; i++)
+        out->at[i].stopped = keep_reason(&out->arena, out->at[i].stopped);
+    team_standing_close(&people);
     return rc;
 }
 
@@ -90,7 +103,15 @@ static enum rc local_rule_create(const struct cmd_place *p, struct store_rule *r
 static enum rc local_rule_list(const struct cmd_place *p, struct store_rules *out,
                                struct err *err)
 {
-    return store_rule_get(p->p.store, NULL, NULL, out, err);
+    struct team_standing people = {0};
+    enum rc rc = store_rule_get(p->p.store, NULL, NULL, out, err);
+    if (!rc)
+        rc = team_standing_open(p->p.store, p->p.account, &people, err);
+    team_standing_rules(&people, out);
+    for (size_t i = 0; i < out->n; i++)
+        out->at[i].muted = keep_reason(&out->arena, out->at[i].muted);
+    team_standing_close(&people);
+    return rc;
 }
 
 static enum rc local_rule_delete(const struct cmd_place *p, const char *id,

@@ -141,6 +141,7 @@ static const struct field schedule_fields[] = {
     RAW_AT(struct store_schedule, "params", params),
     TIME_AT(struct store_schedule, created),
     TIME_AT(struct store_schedule, next),
+    TEXT_AT(struct store_schedule, stopped),
 };
 
 static const struct field run_fields[] = {
@@ -246,6 +247,7 @@ static enum rc remote_schedule_create(const struct cmd_place *p, struct store_sc
         x->spec = arena_strdup(a, kept->spec);
         x->params = arena_strdup(a, kept->params);
         x->catch_up = arena_strdup(a, kept->catch_up);
+        x->stopped = arena_strdup(a, kept->stopped);
     }
     store_schedules_release(&l);
     return rc;
@@ -305,6 +307,7 @@ static const struct field rule_fields[] = {
     TEXT_AT(struct store_rule, target),
     RAW_AT(struct store_rule, "condition", condition),
     TIME_AT(struct store_rule, created),
+    TEXT_AT(struct store_rule, muted),
 };
 
 static enum rc remote_rule_list(const struct cmd_place *p, struct store_rules *out,

@@ -15,6 +15,7 @@
 #include "store/notify.h"
 #include "team/chat.h"
 #include "team/deliver.h"
+#include "team/standing.h"
 #include "text/json.h"
 
 static bool rules_seen(const struct http_call *c, const struct store_rule *r)
@@ -37,6 +38,8 @@ static void put_rule(struct http_call *c, const struct store_rule *r, const char
     }
     json_put_raw(j, "condition", r->condition);
     json_put_time(j, "created", r->created);
+    if (r->muted && *r->muted)
+        json_put_str(j, "muted", r->muted);
     if (secret)
         json_put_str(j, "secret", secret);
     json_close(j, '}');
@@ -59,6 +62,20 @@ static enum rc rules_find(struct http_call *c, struct store_rules *out, struct e
     return rc;
 }
 
+/* With what keeps their owners from being told. */
+static enum rc put_rules(struct http_call *c, struct store_rules *l, struct err *err)
+{
+    struct team_standing people;
+    enum rc rc = team_standing_open(c->place.store, c->place.account, &people, err);
+    if (!rc)
+        team_standing_rules(&people, l);
+    for (size_t i = 0; i < l->n && !rc; i++)
+        if (rules_seen(c, &l->at[i]))
+            put_rule(c, &l->at[i], NULL);
+    team_standing_close(&people);
+    return rc;
+}
+
 enum rc http_list_rules(struct http_call *c, struct err *err)
 {
     struct store_rules l = {0};
@@ -67,13 +84,11 @@ enum rc http_list_rules(struct http_call *c, struct err *err)
         return rc;
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "rules", '[');
-    for (size_t i = 0; i < l.n; i++)
-        if (rules_seen(c, &l.at[i]))
-            put_rule(c, &l.at[i], NULL);
+    rc = put_rules(c, &l, err);
     json_close(&c->json, ']');
     json_close(&c->json, '}');
     store_rules_release(&l);
-    return RC_OK;
+    return rc;
 }
 
 enum rc http_get_rule(struct http_call *c, struct err *err)
@@ -81,7 +96,7 @@ enum rc http_get_rule(struct http_call *c, struct err *err)
     struct store_rules l = {0};
     enum rc rc = rules_find(c, &l, err);
     if (!rc)
-        put_rule(c, &l.at[0], NULL);
+        rc = put_rules(c, &l, err);
     store_rules_release(&l);
     return rc;
 }

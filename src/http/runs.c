@@ -16,8 +16,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/experiments.h"
-#include "http/role.h"
-#include "store/users.h"
+#include "team/standing.h"
 #include "tune/manager.h"
 
 #define LOG_AREA "tune"
@@ -39,36 +38,17 @@ struct http_runs {
     VEC(struct run *) runs;
 };
 
-static bool in_list(const char *names, const char *name)
-{
-    struct str rest = str_c(names), part;
-    while (rest.n && str_split(&rest, ',', &part))
-        if (str_is(part, name))
-            return true;
-    return false;
-}
-
 static enum rc runs_may(void *arg, const struct experiment *e, struct err *err)
 {
     const struct run *r = arg;
-    struct store_users l = {0};
-    enum http_role role = ROLE_NONE;
-    enum rc rc = store_user_get(r->place.store, e->set.owner, &l, err);
-    const char *wrong = NULL;
-    if (rc == RC_NOTFOUND)
-        wrong = "is no user of this server any more";
-    else if (rc)
-        return rc;
-    else if (l.at[0].disabled)
-        wrong = "is disabled";
-    else if (!http_role_find(l.at[0].role, &role) || role < ROLE_SUBMITTER)
-        wrong = "may not submit jobs";
-    else if (*e->set.project && role < ROLE_ADMIN &&
-             !in_list(l.at[0].projects, e->set.project))
-        wrong = "is no member of the project any more";
-    store_users_release(&l);
-    return wrong ? err_coded(err, RC_INVAL, E4016, "'%s' %s", e->set.owner, wrong)
-                 : RC_OK;
+    struct team_standing people;
+    enum rc rc = team_standing_open(r->place.store, NULL, &people, err);
+    const char *wrong =
+        rc ? NULL : team_standing_wrong(&people, e->set.owner, e->set.project, true);
+    if (wrong)
+        rc = err_coded(err, RC_INVAL, E4016, "%s", wrong);
+    team_standing_close(&people);
+    return rc;
 }
 
 static void runs_wake(void *arg)

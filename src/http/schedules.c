@@ -19,6 +19,7 @@
 #include "team/fire.h"
 #include "team/schedule.h"
 #include "team/schedule_json.h"
+#include "team/standing.h"
 #include "text/json.h"
 
 static bool schedules_seen(const struct http_call *c, const struct store_schedule *x)
@@ -55,10 +56,16 @@ static void put_schedule(struct http_call *c, const struct store_schedule *x,
 enum rc http_list_schedules(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
+    struct team_standing people = {0};
     bool any = false;
     enum rc rc = store_schedule_get(c->place.store, NULL, &l, err);
-    if (rc)
+    if (!rc)
+        rc = team_standing_open(c->place.store, c->place.account, &people, err);
+    if (rc) {
+        store_schedules_release(&l);
         return rc;
+    }
+    team_standing_schedules(&people, &l);
     buf_puts(&c->out, "{\"schedules\":[");
     for (size_t i = 0; i < l.n; i++) {
         if (!schedules_seen(c, &l.at[i]))
@@ -68,6 +75,7 @@ enum rc http_list_schedules(struct http_call *c, struct err *err)
         any = true;
     }
     buf_puts(&c->out, "]}");
+    team_standing_close(&people);
     store_schedules_release(&l);
     return RC_OK;
 }
@@ -76,11 +84,16 @@ static enum rc schedules_answer(struct http_call *c, const char *name, struct er
 {
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
+    struct team_standing people = {0};
     enum rc rc = team_schedule_get(&c->place, name, &l, err);
+    if (!rc)
+        rc = team_standing_open(c->place.store, c->place.account, &people, err);
+    team_standing_schedules(&people, &l);
     if (!rc)
         rc = store_schedule_runs(c->place.store, name, 0, 10, &runs, err);
     if (!rc)
         put_schedule(c, &l.at[0], &runs);
+    team_standing_close(&people);
     store_run_rows_release(&runs);
     store_schedules_release(&l);
     return rc;

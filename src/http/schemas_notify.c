@@ -10,6 +10,7 @@ static const struct http_schema_item Rule_items[] = {
     ITEM(target, STRING, "URL or address; shown to its owner alone"),
     ITEM(condition, OBJECT, "when, and of which jobs", MUST),
     ITEM(created, TIME, "when"),
+    ITEM(muted, STRING, "why its owner is told nothing; absent: is told"),
     ITEM(secret, STRING, "its messages are signed with it; told once"),
     {0}};
 TABLE(Rule, "when somebody is told about a job");

@@ -40,6 +40,7 @@ static const struct http_schema_item Schedule_items[] = {
     ITEM(catch_up, STRING, "what happens to times that were missed", MUST),
     ITEM(overlap, STRING, "what happens when the run before has not ended", MUST),
     ITEM(paused, BOOL, "nothing is submitted", MUST),
+    ITEM(stopped, STRING, "why its owner may not run it; absent: may"),
     ITEM(created, TIME, "when"),
     ITEM(next, TIME, "the next planned time"),
     ITEM(params, TEXTS, "parameters", MUST),

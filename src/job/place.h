@@ -35,7 +35,9 @@ struct job_place {
     const char *dir;   /* absolute */
     const char *where; /* of the store, for processes that are started */
     const char *owner; /* who asks */
-    const char *node;  /* this machine and directory */
+    const char
+        *account;     /* of this process: its name as the owner of jobs; NULL: nobody's */
+    const char *node; /* this machine and directory */
     const struct job_isolation *isolation; /* for jobs of a server's users; NULL: none */
     const struct job_gate *gate; /* asked about jobs of a server's users; NULL: none */
     bool served;      /* a server's: its keys are not its users' (job/access.h) */

@@ -15,6 +15,7 @@ struct store_rule {
     const char *target;    /* URL or address */
     const char *condition; /* JSON object */
     int64_t created;       /* ns */
+    const char *muted;     /* not kept: why its owner is not told; NULL, "": is */
 };
 struct store_rules {
     struct arena arena;

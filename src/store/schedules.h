@@ -18,6 +18,7 @@ struct store_schedule {
     int64_t paused;          /* 0 or 1 */
     int64_t created;         /* ns */
     int64_t next;            /* planned time of the next run, ns; 0: none */
+    const char *stopped;     /* not kept: why its owner may not run it; NULL, "": may */
 };
 struct store_schedules {
     struct arena arena;

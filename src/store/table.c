@@ -69,6 +69,7 @@ static enum rc take_row(void *arg, const struct store_db_row *row, struct err *e
     if (rc)
         return rc;
     char *to = (char *)r->out->at + r->out->n++ * r->t->size;
+    memset(to, 0, r->t->size); /* fields that are no columns */
     for (size_t i = 0; i < r->t->n; i++) {
         const struct store_table_column *c = &r->t->columns[i];
         if (c->text)

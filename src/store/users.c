@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/users.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "store/notify.h"
 #include "store/table.h"
 
@@ -27,6 +29,29 @@ enum rc store_user_create(struct store *s, const struct store_user *u, struct er
         store_table_insert(s, &users, u, "ON CONFLICT DO NOTHING", &changed, err);
     if (!rc && !changed)
         rc = err_coded(err, RC_INVAL, E3110, "there is a user '%.200s' already", u->name);
+    const struct store_db_value params[] = {DB_TEXT(u->name)};
+    return rc ? rc
+              : store_run(s, "DELETE FROM marks WHERE name = 'former/' || $1", params, 1,
+                          NULL, NULL, NULL, err);
+}
+
+bool store_user_in_project(const char *projects, const char *project)
+{
+    struct str rest = str_c(projects), part;
+    while (rest.n && str_split(&rest, ',', &part))
+        if (part.n && str_is(part, project))
+            return true;
+    return false;
+}
+
+enum rc store_user_former(struct store *s, const char *name, bool *former,
+                          struct err *err)
+{
+    int64_t when = 0;
+    char *mark = mem_printf("former/%s", name);
+    enum rc rc = store_mark_get(s, mark, &when, err);
+    *former = when != 0;
+    mem_free(mark);
     return rc;
 }
 
@@ -72,7 +97,7 @@ enum rc store_user_oidc(struct store *s, const char *name, bool may, struct err 
 enum rc store_user_delete(struct store *s, const char *name, struct err *err)
 {
     int64_t changed = 0;
-    const struct store_db_value params[] = {DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(name), DB_INT(clock_wall_ns())};
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
@@ -86,6 +111,11 @@ enum rc store_user_delete(struct store *s, const char *name, struct err *err)
                        &changed, err);
     if (!rc && !changed)
         rc = no_user(name, err);
+    if (!rc)
+        rc = store_run(s,
+                       "INSERT INTO marks (name, value) VALUES ('former/' || $1, $2) ON "
+                       "CONFLICT (name) DO UPDATE SET value = excluded.value",
+                       params, 2, NULL, NULL, NULL, err);
     if (!rc)
         rc = s->db->commit(s->state, err);
     if (rc)

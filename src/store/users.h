@@ -30,11 +30,16 @@ enum rc store_user_update(struct store *s, const struct store_user *u,
 /* `name` NULL: all, by name. */
 enum rc store_user_get(struct store *s, const char *name, struct store_users *out,
                        struct err *err) MUST_CHECK;
+/* Is `project` among the names of `projects`? */
+bool store_user_in_project(const char *projects, const char *project);
+/* Whether a user of this name was deleted, and none was created since. */
+enum rc store_user_former(struct store *s, const char *name, bool *former,
+                          struct err *err) MUST_CHECK;
 /* Whether somebody may be bound to the user by an OpenID provider, at the next login: a mark
  * "oidc/NAME" below 0. Any earlier bond ends. */
 enum rc store_user_oidc(struct store *s, const char *name, bool may,
                         struct err *err) MUST_CHECK;
-/* With its tokens. */
+/* With its tokens; that there was one is remembered. */
 enum rc store_user_delete(struct store *s, const char *name, struct err *err) MUST_CHECK;
 
 struct store_token {

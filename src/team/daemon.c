@@ -115,6 +115,7 @@ static void *tell(void *arg)
     struct team_deliver_conf c = {.allow = s->allow,
                                   .mail_command = s->c->mail_command,
                                   .key = s->key,
+                                  .account = s->place.account,
                                   .redirects = s->c->redirects,
                                   .may = may_send,
                                   .arg = s};

@@ -19,6 +19,7 @@
 #include "team/chat.h"
 #include "team/mail.h"
 #include "team/rule.h"
+#include "team/standing.h"
 #include "team/webhook.h"
 
 #define LOG_AREA "notify"
@@ -112,17 +113,29 @@ static void note(struct store_delivery *d, enum rc rc, const char *message, int6
         d->due = now + team_deliver_pause(d->tries);
 }
 
-static enum rc deliver_one(struct store *s, const struct team_deliver_conf *c,
-                           struct store_delivery *d, int64_t now, int64_t *sent,
+struct sending {
+    struct store *s;
+    const struct team_deliver_conf *c;
+    struct team_standing people;
+    int64_t now;
+};
+
+static enum rc deliver_one(struct sending *x, struct store_delivery *d, int64_t *sent,
                            struct err *err)
 {
+    struct store *s = x->s;
+    const struct team_deliver_conf *c = x->c;
+    int64_t now = x->now;
     struct store_rules l = {0};
     struct err why = {0};
     enum rc rc = store_rule_get(s, d->rule, NULL, &l, err);
     if (rc && rc != RC_NOTFOUND)
         return rc;
+    team_standing_rules(&x->people, &l);
     if (rc || !l.n)
         rc = err_set(&why, RC_INVAL, "the rule was removed");
+    else if (l.at[0].muted) /* who was let go in between is told nothing more */
+        rc = err_set(&why, RC_INVAL, "muted: %s", l.at[0].muted);
     else if (strcmp(l.at[0].kind, "mail") == 0)
         rc = send_mail(c, &l.at[0], d, &why);
     else if (team_chat_find(l.at[0].kind))
@@ -145,13 +158,17 @@ enum rc team_deliver_due(struct store *s, const struct team_deliver_conf *c, int
                          int64_t *sent, struct err *err)
 {
     struct store_deliveries l = {0};
+    struct sending x = {.s = s, .c = c, .now = now};
     enum rc rc = store_delivery_due(s, now, AT_ONCE, &l, err);
     *sent = 0;
+    if (!rc && l.n)
+        rc = team_standing_open(s, c->account, &x.people, err);
     for (size_t i = 0; i < l.n && !rc; i++) {
         if (c->may && !c->may(c->arg))
             break;
-        rc = deliver_one(s, c, &l.at[i], now, sent, err);
+        rc = deliver_one(&x, &l.at[i], sent, err);
     }
+    team_standing_close(&x.people);
     store_deliveries_release(&l);
     return rc;
 }

@@ -16,6 +16,7 @@ struct team_deliver_conf {
     const struct team_net_allow *allow;
     const char *mail_command; /* NULL: mail is not sent */
     const char *key;          /* secrets of rules are made of it */
+    const char *account;      /* see struct job_place */
     int redirects;            /* of webhooks that are followed */
     int timeout_ms;           /* of a webhook; 0: 10 s */
     /* Asked before each message: false ends the round. NULL: always. */

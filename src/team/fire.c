@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Order of writing: the row of the run, the job, the row again, and last the schedule's
  * `next`. Whoever comes after a death in between finds the schedule still due and the row
- * there, and goes on with the same token.
+ * there, and goes on with the same token. What is planned while its owner may not run it
+ * (team/standing.h) is passed over, as if it were paused.
  */
 #include "team/fire.h"
 
@@ -15,6 +16,7 @@
 #include "job/submit.h"
 #include "store/leases.h"
 #include "team/fire_private.h"
+#include "team/standing.h"
 
 #define LOG_AREA "schedule"
 #define LOOK_BACK 20     /* runs whose jobs may be alive still */
@@ -246,6 +248,12 @@ static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool j
         log_warn("schedule %s: %s", x->name, why.msg);
         return RC_OK;
     }
+    if (x->stopped) {
+        rc = due ? move_next(g, x, team_schedule_next(&f.cron, f.zone, g->now), err)
+                 : RC_OK;
+        team_fire_plan_close(&f);
+        return rc;
+    }
     if (f.policy.overlap == SCHEDULE_OVERLAP_QUEUE)
         rc = fire_waiting(g, &f, err);
     if (!rc && due)
@@ -264,9 +272,14 @@ enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_plac
     struct store_schedules l = {0};
     int64_t mono = clock_mono_ns();
     bool jumped = !t->mono || now - t->wall < mono - t->mono - JUMP_NS;
+    struct team_standing people = {0};
     enum rc rc = store_schedule_get(p->store, NULL, &l, err);
+    if (!rc && l.n)
+        rc = team_standing_open(p->store, p->account, &people, err);
+    team_standing_schedules(&people, &l);
     for (size_t i = 0; i < l.n && !rc; i++)
         rc = tick_one(&g, &l.at[i], jumped, err);
+    team_standing_close(&people);
     store_schedules_release(&l);
     *fired = g.fired;
     if (!rc)
@@ -284,6 +297,21 @@ static enum rc run_now(struct firing *g, const struct team_fire_plan *f, int64_t
     return err_coded(err, RC_INVAL, why.code ? why.code : E5106, "%s", why.msg);
 }
 
+/* In whose name it would be submitted decides, not who asks. */
+static enum rc check_owner(const struct job_place *p, struct store_schedules *l,
+                           struct err *err)
+{
+    struct team_standing people;
+    enum rc rc = team_standing_open(p->store, p->account, &people, err);
+    if (!rc)
+        team_standing_schedules(&people, l);
+    if (!rc && l->at[0].stopped)
+        rc = err_coded(err, RC_INVAL, E5107, "schedule '%.100s' is stopped: %s",
+                       l->at[0].name, l->at[0].stopped);
+    team_standing_close(&people);
+    return rc;
+}
+
 enum rc team_schedule_run(const struct job_place *p, const char *const *env,
                           const char *name, int64_t planned, char id[JOB_ID_SIZE],
                           bool *existed, struct err *err)
@@ -295,7 +323,9 @@ enum rc team_schedule_run(const struct job_place *p, const char *const *env,
     enum rc rc = team_schedule_get(p, name, &l, err);
     if (rc)
         return rc;
-    rc = team_fire_plan_open(&l.at[0], &f, err);
+    rc = check_owner(p, &l, err);
+    if (!rc)
+        rc = team_fire_plan_open(&l.at[0], &f, err);
     if (!rc) {
         rc = claim(&g, name, planned, CLAIMED, &rows, err);
         *existed = !rc && rows.n && *rows.at[0].job;

@@ -42,7 +42,8 @@ enum rc team_schedule_get(const struct job_place *p, const char *name,
 enum rc team_schedule_delete(const struct job_place *p, const char *name,
                              struct err *err) MUST_CHECK;
 /* Runs it for `planned`, due or not, whatever else of it runs. A planned time that was
- * run before is not run again: *existed, and the id is of that job.
+ * run before is not run again: *existed, and the id is of that job. RC_INVAL (E5107): its
+ * owner may not run it.
  */
 enum rc team_schedule_run(const struct job_place *p, const char *const *env,
                           const char *name, int64_t planned, char id[JOB_ID_SIZE],

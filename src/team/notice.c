@@ -16,6 +16,7 @@
 #include "job/status.h"
 #include "store/leases.h"
 #include "team/notice_private.h"
+#include "team/standing.h"
 
 #define LOG_AREA "notify"
 #define MARK "notify.ended"
@@ -238,15 +239,24 @@ void team_notice_release(struct team_notice *n)
 static enum rc open_rules(struct team_looking *l, struct store_rules *rows,
                           struct err *err)
 {
+    struct team_standing people = {0};
     enum rc rc = store_rule_get(l->p->store, NULL, NULL, rows, err);
+    if (!rc && rows->n)
+        rc = team_standing_open(l->p->store, l->p->account, &people, err);
+    team_standing_rules(&people, rows);
     for (size_t i = 0; i < rows->n && !rc; i++) {
         struct team_rule r;
         struct err why = {0};
+        if (rows->at[i].muted)
+            continue;
         if (team_rule_open(&rows->at[i], &r, &why))
             log_warn("rule %s: %s", rows->at[i].id, why.msg);
         else
             VEC_PUSH(&l->rules, r);
     }
+    for (size_t i = 0; i < rows->n; i++)
+        rows->at[i].muted = NULL; /* it goes with `people` */
+    team_standing_close(&people);
     return rc;
 }
 

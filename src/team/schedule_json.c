@@ -63,9 +63,12 @@ void team_schedule_json(const struct store_schedule *x, const struct store_run_r
     put_text(out, "catch_up", buf_str(&word));
     put_text(out, "overlap", team_schedule_overlap_name(p.overlap));
     buf_release(&word);
-    buf_printf(out, ", \"paused\": %s", x->paused ? "true" : "false");
+    bool stopped = x->stopped && *x->stopped;
+    buf_printf(out, ", \"paused\": %s", x->paused || stopped ? "true" : "false");
+    if (stopped)
+        put_text(out, "stopped", x->stopped);
     put_time(out, "created", x->created);
-    if (!x->paused)
+    if (!x->paused && !stopped)
         put_time(out, "next", x->next);
     buf_printf(out, ", \"params\": %s, \"job\": %s", *x->params ? x->params : "{}",
                x->spec);

@@ -12,6 +12,7 @@
 #include "job/file.h"
 #include "job/record.h"
 #include "store/leases.h"
+#include "store/users.h"
 #include "tap.h"
 
 struct yard {
@@ -374,6 +375,71 @@ static void who_does_not_lead_any_more_fires_nothing(void)
     yard_close(&y);
 }
 
+static void put_user(struct yard *y, const char *role, const char *projects, bool off)
+{
+    struct err err = {0};
+    struct store_user u = {
+        .name = "ann", .role = role, .projects = projects, .disabled = off};
+    CHECK_INT(store_user_update(y->p.store, &u, &err), RC_OK);
+}
+
+/* Each line is a day: what the owner is on it, and how many runs there are after it. */
+static void a_schedule_runs_only_while_its_owner_may(void)
+{
+    static const struct {
+        const char *now, *role, *projects;
+        bool disabled;
+        int64_t fired;
+    } days[] = {{"2026-03-01T18:30:00Z", "submitter", "ads,feed", false, 1},
+                {"2026-03-02T18:30:00Z", "submitter", "ads", true, 0},
+                {"2026-03-03T18:30:00Z", "submitter", "feed", false, 0},
+                {"2026-03-04T18:30:00Z", "viewer", "ads", false, 0},
+                {"2026-03-05T18:30:00Z", "admin", "", false, 1},
+                {"2026-03-06T18:30:00Z", "submitter", "adsx", false, 0},
+                /* hours behind the planned time: nothing is made up for */
+                {"2026-03-07T10:00:00Z", "submitter", "ads", false, 0},
+                {"2026-03-07T18:30:00Z", "submitter", "ads", false, 1}};
+    struct yard y;
+    struct err err = {0};
+    struct store_user ann = {.name = "ann", .role = "submitter", .projects = "ads"};
+    yard_open(&y);
+    CHECK_INT(store_user_create(y.p.store, &ann, &err), RC_OK);
+    struct store_schedule x = daily("all allow");
+    x.project = "ads";
+    CHECK_INT(team_schedule_create(&y.p, &x, moment("2026-03-01T00:00:00Z"), &err),
+              RC_OK);
+    for (size_t i = 0; i < ARRAY_LEN(days); i++) {
+        put_user(&y, days[i].role, days[i].projects, days[i].disabled);
+        CHECK_INT(tick(&y, days[i].now), days[i].fired);
+    }
+    yard_close(&y);
+}
+
+static void the_schedule_of_a_deleted_user_is_refused_by_name(void)
+{
+    struct yard y;
+    struct err err = {0};
+    char id[JOB_ID_SIZE];
+    bool existed;
+    struct store_user ann = {.name = "ann", .role = "submitter", .projects = ""},
+                      bob = {.name = "bob", .role = "admin", .projects = ""};
+    yard_open(&y);
+    y.p.account = "ann"; /* even if the server's account has that name */
+    make(&y, "last skip", "2026-03-01T00:00:00Z");
+    CHECK_INT(store_user_create(y.p.store, &bob, &err), RC_OK);
+    CHECK_INT(tick(&y, "2026-03-01T18:30:00Z"), 1); /* made at the command line */
+    CHECK_INT(store_user_create(y.p.store, &ann, &err), RC_OK);
+    CHECK_INT(store_user_delete(y.p.store, "ann", &err), RC_OK);
+    CHECK_INT(tick(&y, "2026-03-02T18:30:00Z"), 0);
+    CHECK_INT(team_schedule_run(&y.p, no_env, "daily", moment("2026-04-01T00:00:00Z"), id,
+                                &existed, &err),
+              RC_INVAL);
+    CHECK_INT(err.code, E5107);
+    CHECK_STR(err.msg,
+              "schedule 'daily' is stopped: 'ann' is no user of this server any more");
+    yard_close(&y);
+}
+
 static const struct tap_case cases[] = {
     TAP(a_run_has_its_dates_owner_and_token),
     TAP(a_clock_set_back_by_a_year_does_not_stop_it),
@@ -384,5 +450,7 @@ static const struct tap_case cases[] = {
     TAP(by_hand_at_any_time_but_once),
     TAP(bad_schedules_are_refused),
     TAP(who_does_not_lead_any_more_fires_nothing),
+    TAP(a_schedule_runs_only_while_its_owner_may),
+    TAP(the_schedule_of_a_deleted_user_is_refused_by_name),
 };
 TAP_MAIN(cases)

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Who may do what at a server: former members, colleagues, viewers, names that are used again.
+# shellcheck disable=SC2154 # $got is set by run, $url by wait_for_server
+. "$(dirname "$0")/lib.sh"
+
+unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN
+
+# yard [FLAG...]: a server with ann and bob of the project ads, carl of no project, vera who looks.
+yard()
+{
+    export TRAINYARD_SLOTS=cpu=8,memory=64g TRAINYARD_NOTIFY_ALLOW=127.0.0.1
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none "$@" 2>server.log &
+    server=$!
+    wait_for_server
+    export TRAINYARD_SERVER=$url
+    admin=$(cat yard/admin.token)
+    ann=$(person ann --project ads)
+    bob=$(person bob --project ads)
+    carl=$(person carl)
+    vera=$(person vera --project ads --role viewer)
+}
+
+person() # NAME FLAG...: the token
+{
+    as "$admin" user create "$@" && as "$admin" token create "$1"
+}
+
+as() # TOKEN COMMAND...
+{
+    TRAINYARD_TOKEN=$1 "$TRAINYARD" "${@:2}"
+}
+
+refused() # CODE TOKEN COMMAND...
+{
+    run as "${@:2}"
+    [ "$got" != 0 ] || fail "allowed: ${*:3}"
+    err_has "error[$1]"
+}
+
+soon() # what command...: it becomes true within a while
+{
+    local what=$1
+    shift
+    for _ in $(seq 100); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.2
+    done
+    fail "$what"
+}
+
+hook()
+{
+    python3 "$TY_SOURCE/tests/it/servers/hook.py" . 2>hook.err &
+    hook=$!
+    touch requests
+    for _ in $(seq 100); do [ -f port ] && break; sleep 0.05; done
+    base=http://127.0.0.1:$(cat port)
+}
+
+received() { grep -qF -e "$1" requests; }
+
+a_schedule_stops_with_its_owner_and_goes_on_with_them()
+{
+    yard
+    as "$ann" schedule create nightly --cron '0 3 * * *' --project ads -- true >/dev/null
+    run as "$admin" schedule get nightly
+    out_lacks stopped
+    as "$admin" user update ann --disable
+    run as "$admin" schedule list
+    out_has "stopped"
+    out_has "'ann' is disabled"
+    run as "$admin" schedule list --json
+    json 'd[0]["paused"] and d[0]["stopped"] == "'"'ann'"' is disabled" and "next" not in d[0]'
+    refused E5107 "$admin" schedule run nightly
+    err_has "schedule 'nightly' is stopped: 'ann' is disabled"
+    as "$admin" user update ann --enable
+    run as "$ann" schedule run nightly --wait
+    status 0
+    as "$admin" user update ann --no-projects
+    run as "$bob" schedule get nightly
+    out_has "stopped: 'ann' is no member of the project 'ads' any more"
+    refused E5107 "$bob" schedule run nightly
+    as "$admin" user update ann --project ads --role viewer
+    refused E5107 "$admin" schedule run nightly
+    as "$admin" user update ann --role submitter
+    run as "$admin" schedule get nightly
+    out_lacks stopped
+    as "$admin" user delete ann
+    refused E5107 "$admin" schedule run nightly
+    err_has "'ann' is no user of this server any more"
+    run env -u TRAINYARD_SERVER "$TRAINYARD" schedule get nightly --dir yard
+    out_has "stopped: 'ann' is no user of this server any more"
+    finish
+}
+
+a_former_member_is_told_nothing_of_the_project()
+{
+    local rule
+    hook
+    yard
+    rule=$(as "$ann" notify create --webhook "$base/ok/ann" --log 'loss' --project ads 2>/dev/null)
+    as "$bob" job run --project ads -- 'echo loss first' >/dev/null 2>&1
+    soon "a member is told" received "loss first"
+    as "$admin" user update ann --no-projects
+    run as "$admin" notify list
+    out_has "muted: 'ann' is no member of the project 'ads' any more"
+    run as "$admin" notify list --json
+    json 'd[0]["muted"].startswith("'"'ann'"' is no member")'
+    as "$bob" notify create --webhook "$base/ok/bob" --state Succeeded --project ads >/dev/null 2>&1
+    as "$bob" job run --project ads -- 'echo loss second' >/dev/null 2>&1
+    soon "another member is told" received '"path": "/ok/bob"'
+    as "$admin" user update ann --project ads --disable
+    as "$bob" job run --project ads -- 'echo loss third' >/dev/null 2>&1
+    soon "another member is told again" test "$(grep -cF '"path": "/ok/bob"' requests)" -ge 1
+    sleep 2
+    received "loss second" && fail "a former member got a line of the log"
+    received "loss third" && fail "a disabled user got a line of the log"
+    as "$admin" user update ann --enable
+    as "$bob" job run --project ads -- 'echo loss fourth' >/dev/null 2>&1
+    soon "who is back is told" received "loss fourth"
+    as "$admin" user delete ann
+    run as "$admin" notify list --json
+    json '[r["muted"] for r in d if r["id"] == "'"$rule"'"] == ["'"'ann'"' is no user of this server any more"]'
+    kill "$hook"
+    finish
+}
+
+tap_cases \
+    a_schedule_stops_with_its_owner_and_goes_on_with_them \
+    a_former_member_is_told_nothing_of_the_project
