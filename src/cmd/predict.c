@@ -22,7 +22,7 @@
 
 struct predict_conf {
     const char *model, *config, *checkpoint, *input, *output, *reserved_columns,
-        *output_columns, *dataset_type, *writer_type, *edit_config_json;
+        *output_columns, *dataset_type, *writer_type, *edit_config_json, *non_finite;
     struct opt_list set;
     int64_t batch_size, threads, steps, debug_level, part_rows;
     bool overwrite;
@@ -67,6 +67,10 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, writer_type, NULL,
               "parquet, csv or jsonl (ParquetWriter, CsvWriter); default: as the input"),
      .meta = "TYPE"},
+    {OPT_CHOICE(
+        struct predict_conf, non_finite, "error", "error|null",
+        "a row whose score or embedding is not a finite number: stop and name the "
+        "row, or write null")},
     {OPT_BOOL(struct predict_conf, overwrite, "false",
               "replace an output file, or the parts in an output directory")},
     {OPT_LIST(struct predict_conf, set, "override a value of the config"),
@@ -212,6 +216,9 @@ static void predict_report(const struct predict_conf *c,
                 "resumed after row %jd\n"
                 "",
                 (intmax_t)s->before);
+    if (s->nulls)
+        fprintf(stderr, "warning: %jd row%s no finite score; null was written\n",
+                (intmax_t)s->nulls, s->nulls == 1 ? " has" : "s have");
     fprintf(stderr, "predicted %jd rows into %s, %.0f rows/s\n", (intmax_t)s->rows,
             io_output_name(c->output), seconds > 0 ? (double)s->rows / seconds : 0.0);
 }
@@ -248,6 +255,7 @@ static enum rc predict_here(const void *conf, const struct opt_args *args,
                                           .part_rows = c->part_rows,
                                           .steps = c->steps,
                                           .features = c->debug_level > 0,
+                                          .nulls = strcmp(c->non_finite, "null") == 0,
                                           .overwrite = c->overwrite};
         start = clock_mono_ns();
         rc = train_predict_run(l.session, &o, &summary, &diags, err);

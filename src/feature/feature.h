@@ -32,6 +32,7 @@ struct feature_scratch;
 struct feature_options {
     bool farm_hash;  /* FarmHash instead of libstdc++'s hash */
     bool no_labels;  /* labels and sample weights are not read (predict) */
+    bool no_places;  /* messages do not say where the config describes a feature */
     const char *dir; /* where relative paths without asset_dir start; NULL: here */
 };
 

@@ -148,8 +148,8 @@ struct fg {
     int64_t n_def;       /* SINK_IDS; 0: none */
     bool has_def;        /* numbers, texts */
     uint32_t line;       /* in the config */
-    const char *file;
-    int mark; /* while sorting */
+    const char *file;    /* NULL: messages do not name the place */
+    int mark;            /* while sorting */
 };
 
 struct feature_plan {

@@ -83,7 +83,8 @@ static void set_basics(struct fg *f, const struct feature_plan *p)
         f->max_steps = c->sequence ? c->sequence_length : 0;
         f->keep = c->kind->keeps ? c->value_dim : 0;
     }
-    set_place(f);
+    if (!p->options.no_places)
+        set_place(f);
 }
 
 static void set_sink(struct fg *f, const struct feature_plan *p, struct diags *diags)

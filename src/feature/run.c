@@ -111,7 +111,7 @@ enum rc fg_fail(struct fg_run *x, const struct fg_input *in, enum rc rc, enum co
                 const char *fmt, ...)
 {
     const struct fg *f = x->f;
-    char what[400], row[40] = "";
+    char what[400], row[40] = "", place[400] = "";
     va_list args;
     va_start(args, fmt);
     vsnprintf(what, sizeof(what), fmt, args);
@@ -120,9 +120,11 @@ enum rc fg_fail(struct fg_run *x, const struct fg_input *in, enum rc rc, enum co
         in = &f->in[0];
     if (x->row >= 0)
         snprintf(row, sizeof(row), ", row %jd", (intmax_t)x->row);
-    return err_coded(x->err, rc, code, "feature '%s' (%s:%u)%s%s%s%s: %s", f->info.name,
-                     f->file, f->line, in ? ": column '" : "", in ? in->column : "",
-                     in ? "'" : "", row, what);
+    if (f->file)
+        snprintf(place, sizeof(place), " (%s:%u)", f->file, f->line);
+    return err_coded(x->err, rc, code, "feature '%s'%s%s%s%s%s: %s", f->info.name, place,
+                     in ? ": column '" : "", in ? in->column : "", in ? "'" : "", row,
+                     what);
 }
 
 const struct column *fg_column(const struct fg_run *x, const struct fg_input *in)

@@ -4,15 +4,19 @@
  * end, so a reload under way changes nothing in it. A request to score is counted first
  * and refused with 503 beyond max_requests; otherwise it waits for a free workspace of
  * its version, reads the rows into it, scores, and prints. What the caller did wrong is
- * 400, what went wrong here is 500, and each has its counter.
+ * 400, what went wrong here is 500, and each has its counter. Nothing of this machine, such
+ * as a path, is told to a client: that is for the log.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "serve/server_private.h"
+
+#define LOG_AREA "serve"
 
 static void put_str(struct buf *b, const char *key, const char *value)
 {
@@ -68,6 +72,19 @@ char *serve_answer_describe(const struct serve_version *v)
                       train_export_id(serve_version_export(v)), serve_version_dir(v));
 }
 
+/* Items whose scores are no numbers; the others keep theirs. */
+static void put_errors(struct serve_server *s, const struct serve_workspace *d,
+                       struct buf *b)
+{
+    struct buf list;
+    buf_init(&list, ANSWER_MAX);
+    int64_t n = serve_workspace_print_errors(d, &list);
+    if (n)
+        buf_printf(b, ", \"errors\": %s", buf_str(&list));
+    s->metrics.not_finite += n;
+    buf_release(&list);
+}
+
 static enum rc score_body(struct serve_server *s, struct serve_version *v,
                           struct serve_workspace *d, char *body, size_t n,
                           struct serve_answer *a, struct err *err)
@@ -83,6 +100,7 @@ static enum rc score_body(struct serve_server *s, struct serve_version *v,
     put_version(v, &a->body);
     buf_printf(&a->body, ", \"items\": %jd, \"outputs\": ", (intmax_t)d->rows.n);
     serve_workspace_print(d, &a->body);
+    put_errors(s, d, &a->body);
     buf_puts(&a->body, "}\n");
     s->metrics.items += d->rows.n;
     return buf_check(&a->body, err);
@@ -182,7 +200,10 @@ void serve_answer_reload(struct serve_server *s, struct serve_answer *a)
     struct err err = {0};
     char *what = NULL;
     if (serve_reload(s, false, &what, &err)) {
-        serve_answer_error(a, 500, err.code, "%s", err.msg);
+        log_warn("%s; the version before serves", err.msg);
+        serve_answer_error(a, 500, err.code,
+                           "the new version was not loaded; the log of the server says "
+                           "why");
         return;
     }
     struct serve_version *v = serve_versions_hold(s->versions);

@@ -48,6 +48,9 @@ void serve_metrics_print(struct serve_metrics *m, struct buf *out)
     buf_printf(out, "trainyard_requests_total{result=\"busy\"} %jd\n", (intmax_t)m->busy);
     metrics_put(out, "trainyard_items_total", "counter", "Candidates scored.");
     buf_printf(out, "trainyard_items_total %jd\n", (intmax_t)m->items);
+    metrics_put(out, "trainyard_items_not_finite_total", "counter",
+                "Candidates whose score is not a finite number.");
+    buf_printf(out, "trainyard_items_not_finite_total %jd\n", (intmax_t)m->not_finite);
     metrics_put(out, "trainyard_requests_in_flight", "gauge", "Requests under way.");
     buf_printf(out, "trainyard_requests_in_flight %jd\n", (intmax_t)m->in_flight);
     metrics_put(out, "trainyard_model_swaps_total", "counter",

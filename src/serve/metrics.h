@@ -13,7 +13,7 @@
 /* Zeroed, all are 0. Any thread may count. */
 struct serve_metrics {
     _Atomic int64_t ok, refused, failed, busy; /* requests to /score by how they ended */
-    _Atomic int64_t items;
+    _Atomic int64_t items, not_finite; /* scored; of those, without a finite score */
     _Atomic int64_t in_flight;
     _Atomic int64_t buckets[METRIC_BUCKETS + 1]; /* of the time that a request took */
     _Atomic int64_t sum_ns, count;

@@ -15,8 +15,6 @@
 #include "io/httpd.h"
 #include "serve/server_private.h"
 
-#define ANSWER_MAX ((size_t)1 << 30)
-
 static enum MHD_Result server_reply(struct MHD_Connection *c, struct serve_answer *a)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(

@@ -10,6 +10,8 @@
 #include "serve/server.h"
 #include "serve/version.h"
 
+#define ANSWER_MAX ((size_t)1 << 30)
+
 struct serve_server {
     struct serve_options o;
     struct serve_versions *versions;

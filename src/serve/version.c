@@ -112,7 +112,7 @@ static enum rc version_load(const char *dir, int workspaces, struct serve_versio
     pthread_cond_init(&v->given, NULL);
     v->refs = 1;
     has_manifest(dir, &v->manifest);
-    enum rc rc = train_export_open(dir, 0, NULL, &v->export, err);
+    enum rc rc = train_export_open(dir, EXPORT_NO_PLACES, NULL, &v->export, err);
     for (int i = 0; i < workspaces && !rc; i++) {
         struct serve_workspace *d = NULL;
         rc = serve_workspace_create(v->export, &d, err);

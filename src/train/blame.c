@@ -84,3 +84,40 @@ enum rc train_blame_not_finite(const struct train_session *s,
     buf_release(&why);
     return rc;
 }
+
+/* The first number of the row that is not finite: its feature; NULL: none is. */
+static const char *blame_row(const struct train_session *s, const struct feature_batch *b,
+                             int64_t row, double *value)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const struct feature_info *f = feature_plan_info(s->plan, i);
+        const struct feature_out *o = &b->at[i];
+        if (f->sparse || f->stub || !o->values || row >= o->rows)
+            continue;
+        int64_t from = f->sequence ? o->seq_offsets[row] : row;
+        int64_t to = f->sequence ? o->seq_offsets[row + 1] : row + 1;
+        const float *v = o->values + from * (int64_t)f->value_dim;
+        int64_t at = first_bad(v, (to - from) * (int64_t)f->value_dim);
+        if (at < 0)
+            continue;
+        *value = (double)v[at];
+        return f->name;
+    }
+    return NULL;
+}
+
+/* Without the sign of a NaN, which means nothing. */
+static void put_value(struct buf *out, const char *what, const char *name, double value)
+{
+    buf_printf(out, "%s '%s' is %g", what, name, isnan(value) ? fabs(value) : value);
+}
+
+void train_blame_output(const struct train_session *s, const struct feature_batch *b,
+                        int64_t row, const char *output, double value, struct buf *out)
+{
+    double number;
+    const char *feature = blame_row(s, b, row, &number);
+    put_value(out, "output", output, value);
+    if (feature)
+        put_value(out, ": feature", feature, number);
+}

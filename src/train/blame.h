@@ -13,4 +13,10 @@ enum rc train_blame_not_finite(const struct train_session *s,
                                const struct feature_batch *b, double loss,
                                struct err *err) MUST_CHECK;
 
+/* After a forward pass: "output 'probs' is nan: feature 'price' is inf" for one row of the
+ * batch; without the feature when all numbers of the row are finite.
+ */
+void train_blame_output(const struct train_session *s, const struct feature_batch *b,
+                        int64_t row, const char *output, double value, struct buf *out);
+
 #endif

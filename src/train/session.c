@@ -98,6 +98,7 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
     struct train_session *s = mem_calloc(1, sizeof(*s));
     struct feature_options features = {.farm_hash = options->farm_hash,
                                        .no_labels = options->no_labels,
+                                       .no_places = options->no_places,
                                        .dir = options->dir};
     s->conf = conf;
     s->options = *options;

@@ -32,6 +32,7 @@ struct train_session_options {
     bool training; /* false: forward only; no optimizers */
     bool farm_hash;
     bool no_labels;        /* to predict: labels and sample weights are not wanted */
+    bool no_places;        /* messages for others: without places in the config */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
     const char *dir;       /* where relative paths of the config start; NULL: here */
 };

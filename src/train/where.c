@@ -53,13 +53,31 @@ static bool name_of(const struct train_where *w, int64_t row, char *out, size_t 
     return false;
 }
 
-void train_where_name(const struct train_where *w, struct err *err)
+/* `name` in place of what stands between the two. */
+static void put_name(struct err *err, const char *from, const char *behind,
+                     const char *name)
+{
+    struct err old = *err;
+    snprintf(err->msg, sizeof(err->msg), "%.*s%s%s", (int)(from - err->msg), old.msg,
+             name, old.msg + (behind - err->msg));
+}
+
+bool train_where_name(const struct train_where *w, struct err *err)
 {
     char name[400], *behind = NULL;
     char *at = err ? find_row(err->msg, &behind) : NULL;
     if (!at || !name_of(w, strtoll(at, NULL, 10), name, sizeof(name)))
+        return false;
+    put_name(err, at, behind, name);
+    return true;
+}
+
+void train_where_item(struct err *err)
+{
+    char name[40], *behind = NULL;
+    char *at = err ? find_row(err->msg, &behind) : NULL;
+    if (!at)
         return;
-    struct err old = *err;
-    snprintf(err->msg, sizeof(err->msg), "%.*s%s%s", (int)(at - err->msg), old.msg, name,
-             old.msg + (behind - err->msg));
+    snprintf(name, sizeof(name), "items[%lld]", strtoll(at, NULL, 10));
+    put_name(err, at - strlen("row "), behind, name);
 }

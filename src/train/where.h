@@ -19,7 +19,9 @@ struct train_where {
 };
 
 void train_where_take(struct train_where *w, const struct dataset *d);
-/* Rewrites the message; one that names no row of the batch stays as it is. */
-void train_where_name(const struct train_where *w, struct err *err);
+/* Rewrites the message; false, and it stays as it is, when it names no row of the batch. */
+bool train_where_name(const struct train_where *w, struct err *err);
+/* The same for the items of a request: "items[44]", counted from 0 as in the request. */
+void train_where_item(struct err *err);
 
 #endif

@@ -193,6 +193,38 @@ what_is_wrong_is_named()
     [ ! -e a.csv ] || fail "a.csv exists"
 }
 
+a_score_that_is_no_number_is_refused_or_null()
+{
+    model
+    "$TRAINYARD" data convert data/eval e.csv 2>/dev/null
+    price=$(head -1 e.csv | tr , '\n' | grep -nx price | cut -d: -f1)
+    awk -F, -v OFS=, -v p="$price" 'NR == 7 { $p = "inf" } NR == 9 { $p = "-1e39" } 1' e.csv >odd.csv
+    run "$TRAINYARD" predict --model x --input odd.csv --output a.csv
+    status 2
+    err_has "error[E2017]: row 6 of 'odd.csv' (line 7): output 'logits' is nan: feature 'price' is inf"
+    [ ! -e a.csv ] || fail "a.csv exists"
+    run "$TRAINYARD" predict --model x --input odd.csv --output a.csv --non-finite null
+    status 0
+    err_has "2 rows have no finite score; null was written"
+    [ "$(sed -n 7p a.csv)$(sed -n 9p a.csv)" = ,, ] || fail "$(sed -n 7p a.csv)"
+    [ "$(grep -c '^,$' a.csv)" = 2 ] || fail "more than those rows are null"
+    run "$TRAINYARD" predict --model x --input odd.csv --output a.jsonl --non-finite null --output-columns probs
+    [ "$(sed -n 6p a.jsonl)" = '{"probs": null}' ] || fail "$(sed -n 6p a.jsonl)"
+    run "$TRAINYARD" predict --model x --input odd.csv --output a.parquet --non-finite null
+    status 0
+    awk -F, -v OFS=, -v p="$price" 'NR == 7 { $p = "cheap" } 1' e.csv >word.csv
+    run "$TRAINYARD" predict --model x --input word.csv --output b.csv
+    err_has "column 'price', row 6 of 'word.csv' (line 7): 'cheap' is not a number"
+    rm -r m x
+    model 2 softmax_cross_entropy
+    run "$TRAINYARD" predict --model x --input odd.csv --output c.jsonl
+    status 2
+    err_has "row 6 of 'odd.csv' (line 7): output 'logits' is nan"
+    run "$TRAINYARD" predict --model x --input odd.csv --output c.jsonl --non-finite null
+    status 0
+    [ "$(sed -n 6p c.jsonl | grep -o null | wc -l)" = 3 ] || fail "$(sed -n 6p c.jsonl)"
+}
+
 a_damaged_export_is_refused()
 {
     model
@@ -272,5 +304,6 @@ parity_agrees_and_names_what_does_not()
 
 tap_cases outputs_come_first_and_in_order all_columns_can_be_kept any_format_goes_in_and_out \
     a_run_that_was_killed_goes_on another_prediction_is_not_mixed_in \
-    lists_do_not_fit_into_csv what_is_wrong_is_named a_damaged_export_is_refused \
+    lists_do_not_fit_into_csv what_is_wrong_is_named \
+    a_score_that_is_no_number_is_refused_or_null a_damaged_export_is_refused \
     a_full_disk_keeps_what_is_there parity_agrees_and_names_what_does_not

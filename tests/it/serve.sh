@@ -35,11 +35,12 @@ model_config {
 END
 }
 
-models() # name learning-rate ...
+models() # name learning-rate ...; $edit changes the configs
 {
     "$TRAINYARD" data gen taobao --rows 2000 --files 1 --out data >/dev/null 2>&1
     while [ $# -gt 0 ]; do
         config "$1" "$2"
+        sed -i "${edit:-}" "$1.config"
         "$TRAINYARD" train "$1.config" >/dev/null 2>&1 || fail "training"
         "$TRAINYARD" export "$1.config" --export-dir "x$1" >/dev/null || fail "export"
         shift 2
@@ -162,6 +163,65 @@ END
     finish
 }
 
+every_item_is_checked_and_named()
+{
+    edit='s/sequence_length: 20 hash_bucket_size: 100/sequence_length: 20 num_buckets: 1000000/' models m 0.01
+    serve --model "$PWD/xm"
+    user='"user": {"user_id": 1, "click_50_seq__cate_id": "1|2"}'
+    while IFS='@' read -r want body; do
+        [ -n "$want" ] || continue
+        post "{$user, \"items\": [$body]}"
+        code 400
+        out_has "$want"
+        out_lacks "$PWD"
+        out_lacks pipeline.config
+    done <<END
+items[1]: column 'price' is missing, which feature 'price' reads@{"cate_id": 2, "price": 3}, {"cate_id": 2}, {}
+items[2]: column 'cate_id' is missing@{"cate_id": 2, "price": 3}, {"cate_id": 2, "price": null}, {"price": 1}
+column 'price' is missing, which feature@{"cate_id": 2}, {"cate_id": 2}
+items[1], byte @{"cate_id": 2, "price": 3}, {"cate_id": 2, "price": "x"}
+column 'price': expected type float@{"cate_id": 2, "price": 3}, {"cate_id": 2, "price": "x"}
+items[1], byte @{"cate_id": 2, "price": 3}, 5
+feature 'seen': column 'click_50_seq__cate_id', items[1]: 'x' is not@{"cate_id": 2, "price": 3}, {"click_50_seq__cate_id": "1|x", "cate_id": 2, "price": 4}
+END
+    post '{"user": {"user_id": "x"}, "items": []}'
+    out_has "user, byte 21, column 'user_id': expected type int64"
+    post "{$user, \"items\": [{\"cate_id\": 2, \"price\": 3}]}"
+    json 'd.get("errors") is None'
+    finish
+}
+
+an_item_without_the_column_takes_the_value_of_the_user()
+{
+    models m 0.01
+    serve --model xm
+    user='"user_id": 1, "click_50_seq__cate_id": "1|2", "cate_id": 3, "price": 5'
+    post "{\"user\": {$user}, \"items\": [{\"price\": 900}, {\"cate_id\": 4}, {}]}"
+    code 200
+    cp .out mixed
+    post "{\"items\": [{$user, \"x\": 1}, {$user}]}"
+    sed 's/"cate_id": 3/"cate_id": 4/' <<<"{$user}" >second
+    sed 's/"price": 5/"price": 900/' <<<"{$user}" >first
+    post "{\"items\": [$(cat first), $(cat second), {$user}]}"
+    cp .out whole
+    cmp -s mixed whole || fail "$(cat mixed whole)"
+    finish
+}
+
+a_score_that_is_no_number_is_an_error_of_its_item()
+{
+    edit='s/expression: "item:price"/& normalizer: "method=expression,expr=log(x)"/' models m 0.01
+    serve --model xm
+    user='"user": {"user_id": 1, "click_50_seq__cate_id": "1|2"}'
+    post "{$user, \"items\": [{\"cate_id\": 2, \"price\": 3}, {\"cate_id\": 2, \"price\": -1}, {\"cate_id\": 2, \"price\": 4}]}"
+    code 200
+    json 'd["outputs"]["probs"][1] is None and 0 < d["outputs"]["probs"][0] < 1 and 0 < d["outputs"]["probs"][2] < 1'
+    json 'd["errors"] == [{"item": 1, "code": "E2113", "message": "output \u0027logits\u0027 is nan: feature \u0027price\u0027 is nan"}]'
+    run curl -s "$url/metrics"
+    out_has 'trainyard_items_not_finite_total 1'
+    finish
+}
+
 a_token_is_asked_for()
 {
     models m 0.01
@@ -239,7 +299,9 @@ PY
     post "" /reload
     code 500
     out_has E2109
-    out_has "file 'tables.safetensors' has"
+    out_has "the log of the server says why"
+    out_lacks "$PWD"
+    grep -q "file 'tables.safetensors' has" log || fail "$(cat log)"
     exec 6>&-
     wait $load
     tail -1 result >.out
@@ -269,4 +331,6 @@ a_link_is_watched()
 }
 
 tap_cases scores_are_those_of_predict bad_requests_are_told_what_is_wrong \
+    every_item_is_checked_and_named an_item_without_the_column_takes_the_value_of_the_user \
+    a_score_that_is_no_number_is_an_error_of_its_item \
     a_token_is_asked_for a_new_version_takes_over_under_load a_link_is_watched

@@ -238,7 +238,7 @@ static size_t column_of(const struct map *by_name, const struct batch *b, struct
 }
 
 bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
-                  int64_t row, const char **name)
+                  int64_t row, uint8_t *given, const char **name)
 {
     bool first = true;
     size_t expected = 0;
@@ -266,6 +266,8 @@ bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batc
         if (!jsonl_token_take(j, ':', "expected ':'") ||
             !put_value(j, &b->cols[k], JSONL_DEPTH))
             return false;
+        if (given)
+            given[k] = 1;
     }
     *name = "";
     return !j->fault && fill_missing(j, b->cols, b->n_cols, row);
@@ -274,7 +276,7 @@ bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batc
 bool jsonl_fill(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
                 int64_t row, const char **name)
 {
-    if (!jsonl_object(j, by_name, b, row, name))
+    if (!jsonl_object(j, by_name, b, row, NULL, name))
         return false;
     if (jsonl_token_peek(j) != '\n')
         return jsonl_token_fault(j, j->p, E1150, "expected the end of the line");

@@ -67,7 +67,10 @@ enum rc train_export_put_graph(struct graph *g, const char *const *outputs, size
 
 struct train_export;
 
-enum { EXPORT_NO_SAMPLES = 1 }; /* do not run them */
+enum {
+    EXPORT_NO_SAMPLES = 1, /* do not run them */
+    EXPORT_NO_PLACES = 2   /* what is said of a row names no file of this machine */
+};
 
 /* Verifies sizes and checksums, loads the model, runs its samples. The pool is borrowed.
  * RC_NOTFOUND E2002, RC_FORMAT E2002, E2003, E2005, E2007, RC_UNSUPPORTED E2004.

@@ -49,7 +49,10 @@ static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
                     struct diags *diags, struct err *err)
 {
     const struct node *farm = NULL;
-    struct train_session_options so = {.pool = pool, .no_labels = true, .dir = x->dir};
+    struct train_session_options so = {.pool = pool,
+                                       .no_labels = true,
+                                       .no_places = (flags & EXPORT_NO_PLACES) != 0,
+                                       .dir = x->dir};
     enum rc rc = train_export_get_manifest(x->dir, &x->manifest, x->id, err);
     if (!rc)
         rc = read_config(x, diags, err);

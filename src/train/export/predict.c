@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "nn/onnx.h"
 #include "train/export/predict_private.h"
+#include "train/where.h"
 
 #define SLOTS_PER_THREAD 3
 
@@ -23,6 +24,8 @@ struct pslot {
     int64_t file;              /* whose schema it is; -1: none yet */
     struct batch rows, out;
     struct train_predict_place behind;
+    struct train_where where; /* its rows */
+    int64_t nulls;            /* rows with an output that is not finite */
     enum rc rc;
     struct err err;
 };
@@ -39,6 +42,7 @@ struct ring {
     bool stop;
     struct pslot *slots;
     int64_t n_slots;
+    int64_t nulls; /* in rows that were written */
 };
 
 struct worker {
@@ -78,6 +82,17 @@ static void set_end(struct ring *r, struct pslot *s)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Their places are not known when malformed rows between them were left out. */
+static void set_where(const struct train_predict_input *in, struct pslot *s)
+{
+    const struct reader_cursor *from = &in->from;
+    s->where.n = s->rows.n > 0 && from->bad == in->place.at.bad;
+    s->where.at[0] = (struct dataset_part){
+        .path = train_predict_input_file(in), .row = from->row + 1, .n = s->rows.n};
+    if (in->reader->ops->delimited && from->line > 0)
+        s->where.at[0].line = from->line + from->back;
+}
+
 /* The rows of the next ticket, under read_lock; NULL at the end. */
 static struct pslot *take_rows(struct ring *r)
 {
@@ -95,6 +110,8 @@ static struct pslot *take_rows(struct ring *r)
         return NULL;
     }
     s->behind = r->in->place;
+    if (!s->rc)
+        set_where(r->in, s);
     r->next++;
     if (s->rc) { /* nothing can be read behind it */
         pthread_mutex_lock(&r->lock);
@@ -118,7 +135,7 @@ static void *work(void *arg)
             s->rc = train_scorer_run(w->scorer, &s->rows, &s->err);
         if (!s->rc)
             s->rc = train_predict_columns_fill(r->columns, w->scorer, &s->rows, &s->out,
-                                               &s->err);
+                                               &s->nulls, &s->err);
         set_state(r, s, SLOT_READY);
     }
 }
@@ -147,10 +164,12 @@ static enum rc write_all(struct ring *r, struct train_predict_output *out,
         rc = s->rc;
         if (rc) {
             *err = s->err;
-            err_wrap(err, rc, "%s: the batch that ends with row %jd",
-                     r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
+            if (!train_where_name(&s->where, err))
+                err_wrap(err, rc, "%s: the batch that ends with row %jd",
+                         r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
         } else {
             rc = train_predict_output_add(out, &s->out, &s->behind, err);
+            r->nulls += s->nulls;
         }
         train_predict_columns_clear(r->columns, &s->out);
         set_state(r, s, SLOT_FREE);
@@ -228,7 +247,7 @@ static const struct writer_ops *same_format(const struct train_predict_input *in
 static enum rc go_on(struct train_session *s, const struct train_predict_options *o,
                      struct train_predict_input *in,
                      const struct train_predict_columns *columns,
-                     struct train_predict_output *out, struct err *err)
+                     struct train_predict_output *out, int64_t *nulls, struct err *err)
 {
     struct ring ring = {.in = in, .columns = columns};
     enum rc rc = RC_OK;
@@ -242,6 +261,7 @@ static enum rc go_on(struct train_session *s, const struct train_predict_options
         ring.most = o->steps - out->batches;
     if (!rc)
         rc = run_threads(&ring, s, o->threads < 1 ? 1 : o->threads, out, err);
+    *nulls = ring.nulls;
     if (!rc && out->rows == 0)
         rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->input);
     return train_predict_output_finish(out, rc, err);
@@ -311,7 +331,7 @@ enum rc train_predict_run(struct train_session *s, const struct train_predict_op
     summary->before = out.rows;
     summary->done_before = out.done;
     if (!rc)
-        rc = go_on(s, o, &in, &columns, &out, err);
+        rc = go_on(s, o, &in, &columns, &out, &summary->nulls, err);
     summary->rows = out.rows - summary->before;
     summary->parts = out.parts;
     train_predict_columns_release(&columns);

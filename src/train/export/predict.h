@@ -25,6 +25,7 @@ struct train_predict_options {
     int64_t batch_size, part_rows;   /* 0: the config's; one million */
     int64_t steps;                   /* batches at most; 0: all */
     bool features;                   /* a column __features__ with what the model saw */
+    bool nulls;                      /* for outputs that are not finite; else E2017 */
     bool overwrite;                  /* begin anew */
 };
 
@@ -32,10 +33,11 @@ struct train_predict_summary {
     int64_t rows;     /* written by this run */
     int64_t before;   /* by runs before it, which it went on from */
     int64_t parts;    /* in all */
+    int64_t nulls;    /* rows written by this run with an output that is not finite */
     bool done_before; /* there was nothing left to do */
 };
 
-/* Problems of columns go to `diags`. RC_INVAL E2011 - E2016; what readers, features and
+/* Problems of columns go to `diags`. RC_INVAL E2011 - E2017; what readers, features and
  * writers report, with the place of the row.
  */
 enum rc train_predict_run(struct train_session *s, const struct train_predict_options *o,

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The columns of a result: outputs of the model, chosen and ordered, the features as text,
+ * and columns of the input, which are borrowed. An output that is not finite is an error
+ * that names its row, or null.
+ */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "train/blame.h"
 #include "train/export/predict_private.h"
 
 #define FEATURES_NAME "__features__"
@@ -62,13 +68,14 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
                                    const struct data_schema *kept, struct err *err)
 {
     enum rc rc = RC_OK;
-    *c = (struct train_predict_columns){.features = o->features, .n_reserved = kept->n};
+    *c = (struct train_predict_columns){
+        .features = o->features, .nulls = o->nulls, .n_reserved = kept->n};
     c->at = train_scorer_outputs(s, &c->n);
     if (o->outputs)
         rc = choose(c, o->outputs, err);
     for (size_t i = 0; i < c->n && !rc; i++) {
-        struct type one = type_of(TYPE_F32, false);
-        struct type list = type_list(&c->schema.mem, type_of(TYPE_F64, false), false);
+        struct type one = type_of(TYPE_F32, c->nulls);
+        struct type list = type_list(&c->schema.mem, type_of(TYPE_F64, false), c->nulls);
         rc = add_field(c, c->at[i].name, c->at[i].width == 1 ? &one : &list, err);
     }
     struct type text = type_of(TYPE_STR, false);
@@ -86,24 +93,71 @@ void train_predict_columns_release(struct train_predict_columns *c)
     data_schema_release(&c->schema);
 }
 
-static enum rc fill_output(const struct train_score_output *o,
+/* The first number that is not finite, or -1. */
+static int64_t find_bad(const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(y[i]))
+            return i;
+    return -1;
+}
+
+static enum rc not_finite(const struct train_scorer *s, const char *output, int64_t row,
+                          double value, struct err *err)
+{
+    struct buf what;
+    buf_init(&what, ERR_MSG_SIZE);
+    train_blame_output(s->session, s->features, row, output, value, &what);
+    enum rc rc = err_coded(err, RC_INVAL, E2017, "row %jd of the batch: %s",
+                           (intmax_t)row, buf_str(&what));
+    buf_release(&what);
+    return rc;
+}
+
+static enum rc put_row(const float *y, int64_t width, struct column *to, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (width == 1)
+        return column_add_f32(to, *y, err);
+    for (int64_t i = 0; i < width && !rc; i++)
+        rc = column_add_f64(&to->kids[0], (double)y[i], err);
+    return rc ? rc : column_add_nested(to, err);
+}
+
+static enum rc fill_output(const struct train_predict_columns *c, size_t output,
                            const struct train_scorer *s, int64_t rows, struct column *to,
                            struct err *err)
 {
+    const struct train_score_output *o = &c->at[output];
     struct view v = train_scorer_view(s, o->name);
     enum rc rc = RC_OK;
     for (int64_t r = 0; r < rows && !rc; r++) {
         const float *y = view_row(&v, r);
-        if (o->width == 1) {
-            rc = column_add_f32(to, *y, err);
-            continue;
-        }
-        for (int64_t i = 0; i < o->width && !rc; i++)
-            rc = column_add_f64(&to->kids[0], (double)y[i], err);
-        if (!rc)
-            rc = column_add_nested(to, err);
+        int64_t bad = find_bad(y, o->width);
+        if (bad < 0)
+            rc = put_row(y, o->width, to, err);
+        else if (c->nulls)
+            rc = column_add_null(to, err);
+        else
+            rc = not_finite(s, o->name, r, (double)y[bad], err);
     }
     return rc;
+}
+
+/* Rows with a null among the outputs. */
+static int64_t count_nulls(const struct train_predict_columns *c, const struct batch *b)
+{
+    int64_t n = 0;
+    bool any = false;
+    for (size_t i = 0; i < c->n; i++)
+        any |= b->cols[i].n_null > 0;
+    for (int64_t r = 0; any && r < b->n; r++) {
+        bool null = false;
+        for (size_t i = 0; i < c->n; i++)
+            null |= column_is_null(&b->cols[i], r);
+        n += null;
+    }
+    return n;
 }
 
 static enum rc fill_features(const struct train_scorer *s, int64_t rows,
@@ -130,16 +184,17 @@ void train_predict_columns_clear(const struct train_predict_columns *c, struct b
 
 enum rc train_predict_columns_fill(const struct train_predict_columns *c,
                                    const struct train_scorer *s, const struct batch *rows,
-                                   struct batch *out, struct err *err)
+                                   struct batch *out, int64_t *nulls, struct err *err)
 {
     size_t at = 0;
     enum rc rc = RC_OK;
     for (; at < c->n && !rc; at++)
-        rc = fill_output(&c->at[at], s, rows->n, &out->cols[at], err);
+        rc = fill_output(c, at, s, rows->n, &out->cols[at], err);
     if (!rc && c->features)
         rc = fill_features(s, rows->n, &out->cols[at++], err);
     for (; at < c->schema.n && !rc; at++)
         out->cols[at] = *batch_find(rows, str_c(c->schema.at[at].name));
     out->n = rows->n;
+    *nulls = rc ? 0 : count_nulls(c, out);
     return rc;
 }

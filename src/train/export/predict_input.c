@@ -255,6 +255,7 @@ enum rc train_predict_input_next(struct train_predict_input *in,
             batch_init(b, schema);
             *file = in->place.file;
         }
+        reader_tell(in->reader, &in->from);
         enum rc rc = read_rows(in, b, err);
         if (rc)
             return rc;

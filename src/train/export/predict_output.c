@@ -29,9 +29,9 @@ static void name_run(struct train_predict_output *out, const struct fs_names *fi
     const struct train_predict_options *o = out->o;
     struct buf b;
     buf_init(&b, STATE_MAX);
-    buf_printf(&b, "%s\n%s\n%s\n%s\n%jd %d\n", o->model, out->format->name,
+    buf_printf(&b, "%s\n%s\n%s\n%s\n%jd %d%s\n", o->model, out->format->name,
                o->reserved ? o->reserved : "", o->outputs ? o->outputs : "*",
-               (intmax_t)o->steps, o->features);
+               (intmax_t)o->steps, o->features, o->nulls ? " null" : "");
     for (size_t i = 0; i < files->n; i++) {
         struct stat st = {0};
         if (stat(files->at[i], &st) != 0)

@@ -27,6 +27,7 @@ struct train_predict_input {
     struct fs_names files;
     struct reader *reader;
     struct train_predict_place place;
+    struct reader_cursor from; /* of the last rows, in the file of `place` */
     int64_t batch_size;
     const char **reserved; /* [n_reserved] */
     size_t n_reserved;
@@ -62,6 +63,7 @@ struct train_predict_columns {
     struct train_score_output *at; /* chosen, in the order of the result */
     size_t n;
     bool features;
+    bool nulls;                /* for outputs that are not finite, which else fail */
     struct data_schema schema; /* outputs, __features__, reserved columns */
     size_t n_reserved;
 };
@@ -72,10 +74,13 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
                                    const struct data_schema *kept,
                                    struct err *err) MUST_CHECK;
 void train_predict_columns_release(struct train_predict_columns *c);
-/* `out` was made with the schema; reserved columns are borrowed from `rows`. */
+/* `out` was made with the schema; reserved columns are borrowed from `rows`. *nulls: rows
+ * with an output that is not finite. RC_INVAL E2017, which names the row of the batch.
+ */
 enum rc train_predict_columns_fill(const struct train_predict_columns *c,
                                    const struct train_scorer *s, const struct batch *rows,
-                                   struct batch *out, struct err *err) MUST_CHECK;
+                                   struct batch *out, int64_t *nulls,
+                                   struct err *err) MUST_CHECK;
 /* Gives back what was borrowed. */
 void train_predict_columns_clear(const struct train_predict_columns *c,
                                  struct batch *out);

@@ -5,6 +5,7 @@
  */
 #include "train/export/retrieve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,9 +205,15 @@ static enum rc score_nodes(struct seeker *x)
         if (rc)
             break;
         struct view v = train_scorer_view(x->scorer, x->output);
-        for (int64_t k = begin; k < end; k++)
-            VEC_PUSH(&x->scores, ((struct scored){.node = x->nodes.at[k],
-                                                  .score = *view_row(&v, k - begin)}));
+        for (int64_t k = begin; k < end && !rc; k++) {
+            struct scored s = {.node = x->nodes.at[k], .score = *view_row(&v, k - begin)};
+            if (!isfinite(s.score)) /* it could not be sorted */
+                rc = err_coded(
+                    &x->err, RC_INVAL, E2017, "row %jd: output '%s' is %g",
+                    (intmax_t)(x->behind.at.row - x->rows.n + x->from.at[k] + 1),
+                    x->output, (double)s.score);
+            VEC_PUSH(&x->scores, s);
+        }
     }
     return rc;
 }
