@@ -57,6 +57,9 @@ struct reader_conf {
     int64_t end;     /* offset where reading stops, the start of a row; 0: at the end */
     /* Parquet: */
     bool decode; /* no dictionary-encoded columns */
+    /* MaxCompute: */
+    const char *quota;       /* NULL: the project's */
+    const char *compression; /* on the wire, "LZ4_FRAME", "ZSTD"; NULL: none */
     /* Streams: */
     bool bare; /* messages have no schema; it is `fields` */
     /* Whoever waits for data gives up when it is set (RC_CANCELED); must outlive the

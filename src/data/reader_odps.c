@@ -171,7 +171,9 @@ static enum rc open_odps(const char *path, const struct reader_conf *conf, void 
     buf_init(&r->next.bytes, CHUNK_MAX);
     enum rc rc = odps_path_parse(path, &r->path, err);
     if (!rc)
-        rc = odps_open(&r->path, &r->client, err);
+        rc = odps_open(
+            &(struct odps_conf){.quota = conf->quota, .compression = conf->compression},
+            &r->client, err);
     if (!rc)
         rc = odps_download(r->client, &r->path, &r->session, err);
     if (!rc)

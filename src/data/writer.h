@@ -18,6 +18,7 @@ struct writer_conf {
     const char *compression; /* "none", "snappy", "zstd", ...; NULL: the format's usual */
     char delim;              /* CSV; 0: ',' ('\t' for a name that ends in .tsv) */
     int64_t group_rows;      /* Parquet: rows per row group; 0: its usual */
+    const char *quota;       /* MaxCompute; NULL: the project's */
 };
 
 struct writer_ops {

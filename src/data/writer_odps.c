@@ -74,6 +74,25 @@ static enum rc writer_odps_match(struct odps_writer *w, const struct data_schema
     return RC_OK;
 }
 
+/* A table that is missing is made, with the columns of the rows. */
+static enum rc begin_upload(struct odps_writer *w, const struct data_schema *schema,
+                            struct err *err)
+{
+    struct err why = {0};
+    bool missing;
+    enum rc rc =
+        odps_upload(w->client, &w->path, !w->path.append, &w->session, &missing, &why);
+    if (!rc || !missing) {
+        if (rc && err)
+            *err = why;
+        return rc;
+    }
+    rc = odps_create_table(w->client, &w->path, schema, err);
+    return rc ? rc
+              : odps_upload(w->client, &w->path, !w->path.append, &w->session, &missing,
+                            err);
+}
+
 static enum rc open_odps(const char *path, const struct data_schema *schema,
                          const struct writer_conf *conf, void **state, struct err *err)
 {
@@ -81,9 +100,9 @@ static enum rc open_odps(const char *path, const struct data_schema *schema,
     odps_out_init(&w->out, BLOCK_MAX);
     enum rc rc = odps_path_parse(path, &w->path, err);
     if (!rc)
-        rc = odps_open(&w->path, &w->client, err);
+        rc = odps_open(&(struct odps_conf){.quota = conf->quota}, &w->client, err);
     if (!rc)
-        rc = odps_upload(w->client, &w->path, !w->path.append, &w->session, err);
+        rc = begin_upload(w, schema, err);
     if (!rc)
         rc = writer_odps_match(w, schema, err);
     if (rc) {

@@ -10,6 +10,7 @@
 #include "data/odps/type.h"
 #include "text/pipeline/feature.h"
 
+#define PAY_AS_YOU_GO "pay-as-you-go"    /* the quota that every project has */
 #define SHARD_STREAM 0x9e3779b97f4a7c15u /* other random numbers for each shard */
 
 static bool scalar_type(enum pc_FieldType t, struct type *out)
@@ -207,6 +208,21 @@ static void use_workers(const struct pc_DataConfig *d, struct dataset_conf *out)
     out->by_file = d->dataset_type == pc_DatasetType_CsvDataset && out->world <= 1;
 }
 
+const char *train_source_quota(const struct pc_DataConfig *d)
+{
+    const char *q = d->odps_data_quota_name;
+    return d->has_odps_data_quota_name && q[0] && strcmp(q, PAY_AS_YOU_GO) != 0 ? q
+                                                                                : NULL;
+}
+
+/* Of MaxCompute tables. */
+static void use_tunnel(const struct pc_DataConfig *d, struct reader_conf *out)
+{
+    out->quota = train_source_quota(d);
+    if (strcmp(d->odps_data_compression, "UNCOMPRESSED") != 0)
+        out->compression = d->odps_data_compression;
+}
+
 enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
                           const char *path, enum train_source_use use, uint64_t seed,
                           struct train_source_share share, struct arena *a,
@@ -232,6 +248,7 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
     if (use != SOURCE_PREDICT)
         use_workers(d, out);
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
+    use_tunnel(d, &out->reader);
     if (d->dataset_type == pc_DatasetType_KafkaDataset)
         return message_fields(d, a, &out->reader, err);
     if (d->dataset_type != pc_DatasetType_CsvDataset)

@@ -27,6 +27,9 @@ enum rc train_source_conf(const struct pc_DataConfig *data,
                           struct train_source_share share, struct arena *a,
                           struct dataset_conf *out, struct err *err) MUST_CHECK;
 
+/* The quota of MaxCompute's tunnel that data_config names; NULL: the project's. */
+const char *train_source_quota(const struct pc_DataConfig *data);
+
 /* The sampler of data_config; false: there is none, or none is wanted (predict). Each
  * shard draws other samples.
  */

@@ -113,6 +113,16 @@ try:
         checks += 1
     p = run("data", "head", "odps://p/tables/t/dt=3/h=b", rc=1)
     check("error[E1703]" in p.stderr, p.stderr)
+    # A table that either of the two has created serves both.
+    o.create_table("theirs", ("id bigint, s string", "dt string"), lifecycle=3)
+    run("data", "convert", "--columns", "id,s", "odps://p/tables/t/dt=1/h=a", "odps://p/tables/theirs/dt=1")
+    check(tunnel.create_download_session("theirs", partition_spec="dt=1").count == 3000, "a table of theirs")
+    run("data", "convert", "--columns", "id,x,l", "odps://p/tables/t/dt=1/h=a", "odps://p/tables/ours/dt=1")
+    down = tunnel.create_download_session("ours", partition_spec="dt=1")
+    with down.open_record_reader(0, 3000) as r:
+        for want, rec in zip(rows, r):
+            v = list(rec.values)
+            check(v[:3] == [want[0], want[2], want[9]], (want, v))
     print(f"maxcompute: {checks} checks with PyODPS {odps.__version__}")
 finally:
     server.terminate()

@@ -211,9 +211,37 @@ faults_on_the_way()
     err_has "error[E1708]: '$url': the session is gone: 400 InvalidDownloadId: the session has expired"
 }
 
-training_goes_on_where_it_stopped()
+a_missing_table_is_created()
 {
     serve
+    printf '{"id": 1, "s": "a", "x": 0.5, "v": [1, 2], "m": {"k": 1}, "dt": "z"}\n' >in.jsonl
+    ODPS_TABLE_LIFECYCLE=7 run "$TRAINYARD" data convert --columns id,s,x,v,dt in.jsonl \
+        odps://p/tables/made/dt=1/h=2
+    status 0
+    ask /_table/p/made >t
+    [ "$(cat t)" = '{"name": "p.`made`", "columns": [["id", "BIGINT"], ["s", "STRING"], ["x", "DOUBLE"], ["v", "ARRAY<BIGINT>"]], "keys": [["dt", "STRING"], ["h", "STRING"]], "parts": null, "lifecycle": "7"}' ] || fail "$(cat t)"
+    [ "$(ask '/_rows/p/made?dt=1,h=2')" = '[[1, "a", 0.5, [1, 2]]]' ] || fail "$(ask '/_rows/p/made?dt=1,h=2')"
+    run "$TRAINYARD" data convert --columns id in.jsonl odps://p/tables/sc.plain
+    status 0
+    [ "$(ask /_rows/p/sc.plain)" = '[[1]]' ] || fail "$(ask /_rows/p/sc.plain)"
+    ask /_table/p/sc.plain >t
+    grep -q '"keys": \[\], "parts": null, "lifecycle": null' t || fail "$(cat t)"
+    ODPS_TABLE_LIFECYCLE=soon run "$TRAINYARD" data convert --columns id in.jsonl odps://p/tables/other
+    status 2
+    err_has "error[E1702]: ODPS_TABLE_LIFECYCLE: 'soon' is no number of days from 1 to 37231"
+    printf '{"a b": 1}\n' >odd.jsonl
+    run "$TRAINYARD" data convert odd.jsonl odps://p/tables/other
+    status 2
+    err_has "error[E1709]: 'odps://p/tables/other': no table can be made with a column 'a b': names are letters, digits and '_'"
+    ask /_deny x >/dev/null
+    run "$TRAINYARD" data convert --columns id in.jsonl odps://p/tables/other
+    status 1
+    err_has "error[E1711]: 'odps://p/tables/other': the table cannot be created: ODPS-0420095: Access Denied - no CreateTable on project p"
+}
+
+# p/train, in three partitions, and a config over it.
+to_train()
+{
     "$TRAINYARD" data gen taobao --rows 3000 --eval-fraction 0 --out data >/dev/null 2>&1
     "$TRAINYARD" data head --json -n 3000 --columns user_id,cate_id,clk data/train/part-0.parquet >rows.jsonl
     python3 - >t.json <<'PY'
@@ -225,7 +253,37 @@ print(json.dumps({"name": "p/train", "columns": [["user_id", "bigint"], ["cate_i
 PY
     ask /_table @t.json
     click_config 'batch_size: 128 dataset_type: OdpsDataset'
-    local input='odps://p/tables/train/dt=0&dt=1&dt=2'
+    input='odps://p/tables/train/dt=0&dt=1&dt=2'
+}
+
+quota_and_compression_are_those_of_the_config()
+{
+    serve
+    to_train
+    run "$TRAINYARD" train c.config --model-dir lz4 --train-input "$input"
+    status 0
+    stats 'd["compressed"] > 0 and not any("quotaName" in s for s in d["seen"])'
+    run "$TRAINYARD" train c.config --model-dir zstd --train-input "$input" \
+        --set data_config.odps_data_compression=ZSTD --set data_config.odps_data_quota_name=night
+    status 0
+    check "other bytes" diff -r -x manifest.json -x '*.config' lz4/model.ckpt-23 zstd/model.ckpt-23
+    stats 'sum("&quotaName=night" in s for s in d["seen"]) == d["requests"] // 2'
+    local n
+    n=$(ask /_stats | python3 -c 'import json, sys; print(json.load(sys.stdin)["compressed"])')
+    run "$TRAINYARD" train c.config --model-dir none --train-input "$input" \
+        --set data_config.odps_data_compression=UNCOMPRESSED
+    status 0
+    stats "d['compressed'] == $n"
+    fault '{"on": "GET", "key": "rowrange", "do": "spoil"}'
+    run "$TRAINYARD" train c.config --model-dir bad --train-input "$input"
+    status 1
+    err_has "error[E1705]: 'odps://p/tables/train/dt=0': the answer's compression is damaged"
+}
+
+training_goes_on_where_it_stopped()
+{
+    serve
+    to_train
     run "$TRAINYARD" train c.config --model-dir whole --train-input "$input"
     status 0
     # The same in two runs: the first stops after five steps.
@@ -246,4 +304,5 @@ PY
 tap_cases every_type_is_read partitions_are_files columns_are_projected_and_rows_cut \
     rows_go_up_in_blocks_and_appear_together rows_that_do_not_fit_are_refused \
     accounts_come_from_files_too refusals_are_told faults_on_the_way \
-    training_goes_on_where_it_stopped
+    training_goes_on_where_it_stopped a_missing_table_is_created \
+    quota_and_compression_are_those_of_the_config

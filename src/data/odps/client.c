@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/mem.h"
+#include "data/odps/encoding.h"
 #include "io/account.h"
 #include "io/digest.h"
 #include "io/xml.h"
@@ -24,7 +25,9 @@ struct odps {
     struct io_credentials who;
     char *tunnel; /* endpoint; NULL: not asked for yet */
     char *endpoint;
-    bool renewable; /* credentials come from a service */
+    char *quota;          /* of the tunnel; NULL: the project's */
+    const char *encoding; /* asked for; NULL: none */
+    bool renewable;       /* credentials come from a service */
     int attempts, timeout_s;
 };
 
@@ -36,7 +39,13 @@ void odps_close(struct odps *o)
     io_credentials_release(&o->who);
     mem_free(o->tunnel);
     mem_free(o->endpoint);
+    mem_free(o->quota);
     mem_free(o);
+}
+
+const char *odps_quota(const struct odps *o)
+{
+    return o->quota;
 }
 
 static char *dup_env(const char *name)
@@ -132,9 +141,18 @@ static enum rc check_endpoint(const char *text, struct err *err)
                      text);
 }
 
-enum rc odps_open(const struct odps_path *path, struct odps **out, struct err *err)
+static const char *encoding_of(const char *compression)
+{
+    if (compression && strcmp(compression, "LZ4_FRAME") == 0)
+        return ODPS_LZ4;
+    return compression && strcmp(compression, "ZSTD") == 0 ? ODPS_ZSTD : NULL;
+}
+
+enum rc odps_open(const struct odps_conf *conf, struct odps **out, struct err *err)
 {
     struct odps *o = mem_calloc(1, sizeof(*o));
+    o->quota = conf->quota ? mem_strdup(conf->quota) : NULL;
+    o->encoding = encoding_of(conf->compression);
     pthread_mutex_init(&o->lock, NULL);
     o->attempts = (int)env_int("AWS_MAX_ATTEMPTS", 1, 100, 5);
     o->timeout_s = (int)env_int("TUNNEL_READ_TIMEOUT", 1, 86400, 120);
@@ -178,6 +196,8 @@ struct signing {
     const char *method, *resource;
     const struct odps_param *params;
     size_t n_params;
+    const char *type;     /* of the body; "": none */
+    const char *encoding; /* of the answer, asked for; NULL: any */
     bool tunnel, block;
 };
 
@@ -203,13 +223,12 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
     static const char *const lines[] = {"x-odps-tunnel-version:" TUNNEL_VERSION,
                                         "x-odps-user-agent:trainyard/" TY_VERSION};
     size_t skip = s->tunnel ? 0 : 1;
-    const char *type = s->block ? "application/octet-stream" : "";
     char date[64], base64[64];
     unsigned char hash[DIGEST_SHA1];
     struct buf text;
     http_date(date, sizeof(date));
     buf_init(&text, URL_MAX);
-    odps_canonical(s->method, type, date, lines + skip, ARRAY_LEN(lines) - skip,
+    odps_canonical(s->method, s->type, date, lines + skip, ARRAY_LEN(lines) - skip,
                    s->resource, s->params, s->n_params, &text);
     enum rc rc = buf_check(&text, err);
     pthread_mutex_lock(&s->o->lock);
@@ -234,7 +253,9 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
         io_http_line(out, "odps-tunnel-date-transform: v1");
         io_http_line(out, "odps-tunnel-sdk-support-schema-evolution: true");
     }
-    io_http_line(out, s->block ? "Content-Type: %s" : "Content-Type:%s", type);
+    io_http_line(out, s->type[0] ? "Content-Type: %s" : "Content-Type:%s", s->type);
+    if (s->encoding)
+        io_http_line(out, "Accept-Encoding: %s", s->encoding);
     if (s->block)
         io_http_line(out, "Transfer-Encoding: chunked");
     return rc;
@@ -288,9 +309,17 @@ static enum rc find_tunnel(struct odps *o, const struct odps_path *path, char **
     if (*out)
         return RC_OK;
     char *resource = mem_printf("/projects/%s/tunnel", path->project);
-    struct odps_param params[] = {{"curr_project", path->project}, {"service", NULL}};
-    struct signing s = {
-        .o = o, .method = "GET", .resource = resource, .params = params, .n_params = 2};
+    struct odps_param params[3] = {{"curr_project", path->project}};
+    size_t n = 1;
+    if (o->quota) /* may have a tunnel of its own */
+        params[n++] = (struct odps_param){"quotaName", o->quota};
+    params[n++] = (struct odps_param){"service", NULL};
+    struct signing s = {.o = o,
+                        .method = "GET",
+                        .resource = resource,
+                        .params = params,
+                        .n_params = n,
+                        .type = ""};
     struct odps_call c = {.method = "GET", .path = path};
     struct io_http_reply r;
     enum rc rc = send(o, o->endpoint, &s, &c, &r, err);
@@ -336,10 +365,27 @@ enum rc odps_send(struct odps *o, const struct odps_call *c, struct io_http_repl
                         .params = c->params,
                         .n_params = c->n_params,
                         .tunnel = true,
-                        .block = c->body && c->n_body};
+                        .block = c->body && c->n_body,
+                        .type = c->body && c->n_body ? "application/octet-stream" : "",
+                        .encoding = c->compressed ? o->encoding : NULL};
     rc = send(o, tunnel, &s, c, r, err);
     mem_free(resource);
     mem_free(tunnel);
+    return rc;
+}
+
+enum rc odps_ask(struct odps *o, const struct odps_call *c, const char *resource,
+                 struct io_http_reply *r, struct err *err)
+{
+    char *whole = mem_printf("/projects/%s%s", c->path->project, resource);
+    struct signing s = {.o = o,
+                        .method = c->method,
+                        .resource = whole,
+                        .params = c->params,
+                        .n_params = c->n_params,
+                        .type = c->body ? "application/xml" : ""};
+    enum rc rc = send(o, o->endpoint, &s, c, r, err);
+    mem_free(whole);
     return rc;
 }
 
@@ -359,6 +405,14 @@ static char *word_of(const struct io_http_reply *r, const char *name)
 static bool begins(const char *s, const char *prefix)
 {
     return s && str_starts(s, prefix);
+}
+
+bool odps_lacks_table(const struct io_http_reply *r)
+{
+    char *code = r->status == 404 ? word_of(r, "Code") : NULL;
+    bool lacks = code && strcmp(code, "NoSuchTable") == 0;
+    mem_free(code);
+    return lacks;
 }
 
 enum rc odps_refused(const struct odps_path *path, const struct io_http_reply *r,

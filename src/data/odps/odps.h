@@ -33,10 +33,16 @@ void odps_path_release(struct odps_path *p);
  */
 enum rc odps_expand(const char *url, struct fs_names *out, struct err *err) MUST_CHECK;
 
+/* How rows travel; zeroed: with the project's own quota, uncompressed. Copied. */
+struct odps_conf {
+    const char *quota;       /* of the tunnel; NULL: the project's */
+    const char *compression; /* asked for: "LZ4_FRAME", "ZSTD"; NULL: none */
+};
+
 /* One account at one service. Any thread may use it. */
 struct odps;
 /* From ODPS_CONFIG_FILE_PATH, ODPS_ENDPOINT and their kin. RC_INVAL E1702. */
-enum rc odps_open(const struct odps_path *path, struct odps **out,
+enum rc odps_open(const struct odps_conf *conf, struct odps **out,
                   struct err *err) MUST_CHECK;
 void odps_close(struct odps *o); /* NULL is fine */
 
@@ -70,11 +76,18 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
                   const char *columns, int64_t from, int64_t n, struct buf *out,
                   struct err *err) MUST_CHECK;
 
+/* Makes the table of `path` with these columns, and the keys of its partition as texts; it
+ * lives ODPS_TABLE_LIFECYCLE days, if that is set. None that exists is touched. RC_INVAL
+ * E1709 (a name or type that no table has), E1702; RC_IO E1711 (the service refuses).
+ */
+enum rc odps_create_table(struct odps *o, const struct odps_path *path,
+                          const struct data_schema *schema, struct err *err) MUST_CHECK;
+
 /* An upload: blocks, numbered from 0, that appear together. A partition that is missing
- * is made.
+ * is made; *no_table says that the table is, and nothing was done.
  */
 enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite,
-                    struct odps_session *out, struct err *err) MUST_CHECK;
+                    struct odps_session *out, bool *no_table, struct err *err) MUST_CHECK;
 enum rc odps_block(struct odps *o, const struct odps_path *path, const char *session,
                    int64_t number, const void *p, size_t n, struct err *err) MUST_CHECK;
 enum rc odps_commit(struct odps *o, const struct odps_path *path, const char *session,

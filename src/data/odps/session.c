@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/odps/client.h"
+#include "data/odps/encoding.h"
 #include "text/json.h"
 
 #define COLUMNS_MAX 10000
@@ -151,6 +152,17 @@ static size_t add_param(struct odps_param *p, size_t n, const char *name,
     return n + 1;
 }
 
+/* The partition and the quota, where there are any. */
+static size_t add_place(struct odps_param *p, size_t n, const struct odps *o,
+                        const struct odps_path *path)
+{
+    if (path->partition)
+        n = add_param(p, n, "partition", path->partition);
+    if (odps_quota(o))
+        n = add_param(p, n, "quotaName", odps_quota(o));
+    return n;
+}
+
 static void nap(int try)
 {
     int64_t ms = PAUSE_FIRST_MS;
@@ -165,7 +177,7 @@ static void nap(int try)
 static enum rc ask_session(struct odps *o, const struct odps_path *path, const char *id,
                            char **text, struct err *err)
 {
-    struct odps_param p[6];
+    struct odps_param p[8];
     size_t n = 0;
     if (!id)
         n = add_param(p, n, "asyncmode", "true");
@@ -174,8 +186,7 @@ static enum rc ask_session(struct odps *o, const struct odps_path *path, const c
         n = add_param(p, n, "downloadid", id);
     else
         n = add_param(p, n, "downloads", "");
-    if (path->partition)
-        n = add_param(p, n, "partition", path->partition);
+    n = add_place(p, n, o, path);
     struct odps_call c = {.method = id ? "GET" : "POST",
                           .path = path,
                           .params = p,
@@ -252,7 +263,7 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
                   const char *columns, int64_t from, int64_t n, struct buf *out,
                   struct err *err)
 {
-    struct odps_param p[6];
+    struct odps_param p[8];
     size_t k = 0;
     char range[64];
     (void)snprintf(range, sizeof(range), "(%jd,%jd)", (intmax_t)from, (intmax_t)n);
@@ -261,11 +272,14 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
     k = add_param(p, k, "curr_project", path->project);
     k = add_param(p, k, "data", NULL);
     k = add_param(p, k, "downloadid", session);
-    if (path->partition)
-        k = add_param(p, k, "partition", path->partition);
+    k = add_place(p, k, o, path);
     k = add_param(p, k, "rowrange", range);
-    struct odps_call c = {
-        .method = "GET", .path = path, .params = p, .n_params = k, .max = out->max};
+    struct odps_call c = {.method = "GET",
+                          .path = path,
+                          .params = p,
+                          .n_params = k,
+                          .max = out->max,
+                          .compressed = true};
     struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
@@ -273,7 +287,12 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
     if (!rc && r.overflowed)
         rc = err_coded(err, RC_INVAL, E1090, "'%.300s': %jd rows do not fit in %zu bytes",
                        path->url, (intmax_t)n, out->max);
-    if (!rc) {
+    if (!rc)
+        rc = odps_decode(io_http_header(&r, "Content-Encoding"), &r.body, out->max, err);
+    if (rc) {
+        rc =
+            err_code_of(err, rc) == E1705 ? err_wrap(err, rc, "'%.300s'", path->url) : rc;
+    } else {
         buf_release(out);
         *out = r.body;
         r.body = (struct buf){0};
@@ -283,9 +302,9 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
 }
 
 enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite,
-                    struct odps_session *out, struct err *err)
+                    struct odps_session *out, bool *no_table, struct err *err)
 {
-    struct odps_param p[6];
+    struct odps_param p[8];
     struct odps_session s = {0};
     bool ready = true;
     size_t n = 0;
@@ -294,14 +313,14 @@ enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite
     n = add_param(p, n, "curr_project", path->project);
     if (overwrite)
         n = add_param(p, n, "overwrite", "true");
-    if (path->partition)
-        n = add_param(p, n, "partition", path->partition);
+    n = add_place(p, n, o, path);
     n = add_param(p, n, "reload", "False");
     n = add_param(p, n, "uploads", "1");
     struct odps_call c = {
         .method = "POST", .path = path, .params = p, .n_params = n, .body = ""};
     struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
+    *no_table = !rc && odps_lacks_table(&r);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
     if (!rc)
@@ -320,14 +339,13 @@ enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite
 enum rc odps_block(struct odps *o, const struct odps_path *path, const char *session,
                    int64_t number, const void *bytes, size_t n, struct err *err)
 {
-    struct odps_param p[4];
+    struct odps_param p[8];
     size_t k = 0;
     char digits[32];
     (void)snprintf(digits, sizeof(digits), "%jd", (intmax_t)number);
     k = add_param(p, k, "blockid", digits);
     k = add_param(p, k, "curr_project", path->project);
-    if (path->partition)
-        k = add_param(p, k, "partition", path->partition);
+    k = add_place(p, k, o, path);
     k = add_param(p, k, "uploadid", session);
     struct odps_call c = {.method = "PUT",
                           .path = path,
@@ -358,12 +376,11 @@ static enum rc count_blocks(struct str text, const struct odps_path *path, int64
 enum rc odps_commit(struct odps *o, const struct odps_path *path, const char *session,
                     int64_t n_blocks, struct err *err)
 {
-    struct odps_param p[4];
+    struct odps_param p[8];
     size_t n = 0;
     int64_t there = 0;
     n = add_param(p, n, "curr_project", path->project);
-    if (path->partition)
-        n = add_param(p, n, "partition", path->partition);
+    n = add_place(p, n, o, path);
     n = add_param(p, n, "uploadid", session);
     struct odps_call c = {.method = "GET", .path = path, .params = p, .n_params = n};
     struct io_http_reply r;

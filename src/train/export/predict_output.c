@@ -14,6 +14,7 @@
 #include "io/guard.h"
 #include "train/export/export_private.h"
 #include "train/export/predict_private.h"
+#include "train/source.h"
 
 #define STATE_MAX ((size_t)64 << 20)
 #define PART_ROWS 1000000
@@ -187,8 +188,9 @@ static enum rc open_part(struct train_predict_output *out, struct err *err)
     char *name = mem_printf("part-%05jd.%.*s", (intmax_t)out->parts, (int)n, suffix);
     out->path = out->single ? mem_strdup(out->o->output) : fs_join(out->o->output, name);
     mem_free(name);
-    return writer_open(out->path, out->format, out->schema, &(struct writer_conf){0},
-                       &out->writer, err);
+    struct writer_conf conf = {.quota = out->o->data ? train_source_quota(out->o->data)
+                                                     : NULL};
+    return writer_open(out->path, out->format, out->schema, &conf, &out->writer, err);
 }
 
 static enum rc end_part(struct train_predict_output *out, struct err *err)

@@ -11,7 +11,8 @@ Control, not signed: POST /_table {"name": "project/table" or "project/schema.ta
 [[name, type]..], "keys": [[name, type]..], "parts": {"": rows} or {"pt=a,sub=b": rows}}, a row being a
 list of JSON values (bytes of binary columns as text); POST /_fault as in objects.py with the kinds
 of status, "cut", "crc" (a flipped checksum), "count" (one row too few), "forget" (sessions are gone),
-"lose" (a block is not kept); GET /_stats, GET /_rows/NAME?PART.
+"spoil" (a damaged end of what is compressed), "lose" (a block is not kept); POST /_deny (no table is
+created any more); GET /_stats, GET /_rows/NAME?PART, GET /_table/NAME.
 """
 import base64
 import hashlib
@@ -20,12 +21,15 @@ import json
 import os
 import re
 import struct
+import subprocess
 import sys
 import threading
 import urllib.parse
+import xml.etree.ElementTree as ElementTree
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 IDS = {"testid": "testkey"}
+SHELL = {"x-lz4-frame": ["lz4", "-c", "-q"], "zstd": ["zstd", "-c", "-q"]}
 ROW_END, METRICS_END, COUNT, CHECKSUM = 33553408, 33554176, 33554430, 33554431
 
 TABLE = []
@@ -249,7 +253,7 @@ class Decoder:
 class State:
     def __init__(self):
         self.lock = threading.Lock()
-        self.tables, self.sessions, self.faults = {}, {}, []
+        self.tables, self.sessions, self.instances, self.faults = {}, {}, {}, []
         self.counts = {"requests": 0, "sessions": 0, "rows_out": 0, "bytes_out": 0, "max_rows": 0}
         self.seen = []
 
@@ -349,6 +353,9 @@ class Handler(BaseHTTPRequestHandler):
         m = re.match(r"/projects/([^/]+)/tunnel$", path)
         if m and "service" in q:
             return self.answer(200, f"127.0.0.1:{PORT}".encode())
+        m = re.match(r"/projects/([^/]+)/instances(?:/(\w+))?$", path)
+        if m:
+            return self.on_instance(m.group(1), m.group(2), q)
         m = re.match(r"/projects/([^/]+)(?:/schemas/([^/]+))?/tables/([^/]+)$", path)
         name = m and f"{m.group(1)}/{m.group(2) + '.' if m.group(2) else ''}{m.group(3)}"
         if name not in S.tables:
@@ -364,6 +371,10 @@ class Handler(BaseHTTPRequestHandler):
             S.tables[t["name"]] = t
         elif url.path == "/_fault":
             S.faults.append(json.loads(self.body))
+        elif url.path == "/_deny":
+            S.counts["deny"] = 1
+        elif url.path.startswith("/_table/"):
+            return self.answer(200, dict(S.tables[url.path[8:]], parts=None))
         elif url.path == "/_stats":
             return self.answer(200, dict(S.counts, seen=S.seen))
         elif url.path.startswith("/_rows/"):
@@ -374,6 +385,51 @@ class Handler(BaseHTTPRequestHandler):
                                      "AccessKeySecret": "testkey", "SecurityToken": "testtoken",
                                      "Expiration": "2099-01-01T00:00:00Z"})
         return self.answer(200)
+
+    def create_table(self, project, sql):
+        """None, or what is wrong with the statement."""
+        m = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(.*?) *\((.*?)\)(?: *PARTITIONED BY *\((.*?)\))?"
+                     r"(?: *LIFECYCLE (\d+))? *;?$", " ".join(sql.split()))
+        if not m:
+            return "ODPS-0130161: Parse exception: " + sql
+        if S.counts.get("deny"):
+            return "ODPS-0420095: Access Denied - no CreateTable on project " + project
+        names = m.group(1).replace("`", "").split(".")
+        columns = lambda text: [c.replace("`", "").split(None, 1) for c in split_top(text)] if text else []
+        with S.lock:
+            S.tables.setdefault(f"{names[0]}/{'.'.join(names[1:])}", {
+                "name": m.group(1), "columns": columns(m.group(2)), "keys": columns(m.group(3)),
+                "parts": {} if m.group(3) else {"": []}, "lifecycle": m.group(4)})
+        return None
+
+    def on_instance(self, project, ident, q):
+        """Statements of SQL; each is still running when it is asked about for the first time."""
+        if self.command == "POST":
+            if self.headers.get("Content-Type") != "application/xml":
+                return self.error(400, "InvalidArgument", "no XML")
+            root = ElementTree.fromstring(self.body)
+            task = root.find("Job/Tasks/SQL")
+            ident = f"instance{len(S.instances)}"
+            S.instances[ident] = {"name": task.find("Name").text, "asked": 0,
+                                  "wrong": self.create_table(project, task.find("Query").text)}
+            return self.answer(201, headers=[("Location", f"http://127.0.0.1:{PORT}/api/projects/{project}"
+                                                          f"/instances/{ident}")])
+        i = S.instances.get(ident)
+        if not i:
+            return self.error(404, "NoSuchObject", "no such instance")
+        i["asked"] += 1
+        status = "Terminated" if i["asked"] > 1 else "Running"
+        name = f"<Name>{i['name']}</Name>"
+        if "taskstatus" in q:
+            body = (f"<Instance><Status>{status}</Status><Tasks><Task Type='SQL'>{name}<Status>"
+                    f"{'Failed' if i['wrong'] else 'Success'}</Status></Task></Tasks></Instance>")
+        elif "result" in q:
+            body = (f"<Instance><Tasks><Task Type='SQL'>{name}<Result Transform='' Format='text'><![CDATA["
+                    f"{i['wrong'] or ''}]]></Result></Task></Tasks></Instance>")
+        else:
+            body = f"<Instance><Status>{status}</Status></Instance>"
+        return self.answer(200, ("<?xml version='1.0'?>" + body).encode(),
+                           headers=[("x-odps-owner", "me"), ("x-odps-start-time", "")])
 
     def describe(self, session):
         t = session["table"]
@@ -453,7 +509,16 @@ class Handler(BaseHTTPRequestHandler):
             S.counts["rows_out"] += len(rows)
             S.counts["bytes_out"] += len(data)
             S.counts["max_rows"] = max(S.counts["max_rows"], len(rows))
-        return self.answer(200, data, cut=fault == "cut")
+        wanted = self.headers.get("Accept-Encoding", "")
+        headers = []
+        if wanted in SHELL:
+            data = subprocess.run(SHELL[wanted], input=data, stdout=subprocess.PIPE, check=True).stdout
+            if fault == "spoil":
+                data = data[:-12]
+            headers = [("Content-Encoding", wanted)]
+            with S.lock:
+                S.counts["compressed"] = S.counts.get("compressed", 0) + 1
+        return self.answer(200, data, headers, cut=fault == "cut")
 
 
 class Server(ThreadingHTTPServer):
