@@ -287,6 +287,7 @@ bool train_source_sampler(const struct pc_DataConfig *d, enum train_source_use u
     out->positive_edges = s.pos_edge_input_path;
     out->hard_edges = s.hard_neg_edge_input_path;
     out->tree_edges = s.edge_input_path;
+    out->users = s.user_input_path;
     out->field_delim = s.has_field_delimiter ? s.field_delimiter[0] : 0;
     out->attr_delim = s.attr_delimiter;
     out->attr_fields = s.attr_fields;

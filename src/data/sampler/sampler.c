@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "data/rows.h"
 #include "data/sampler/sampler_private.h"
+#include "data/sampler/users.h"
 #include "text/pipeline/feature.h"
 
 #define NOTES_MAX 65536
@@ -78,6 +79,15 @@ enum rc sampler_nodes(const struct sampler_conf *c, const struct data_schema *da
     return rc;
 }
 
+static enum rc check_users(struct sampler *s, const struct sampler_conf *c,
+                           struct err *err)
+{
+    struct sampler_users_conf conf = {
+        .path = c->users, .delim = c->field_delim, .notes = &s->notes};
+    return s->by_user ? sampler_users_check(&conf, "positive edges", &s->positive, err)
+                      : sampler_users_check(&conf, "hard edges", &s->hard, err);
+}
+
 static enum rc read_tables(struct sampler *s, const struct sampler_conf *c,
                            struct err *err)
 {
@@ -104,7 +114,7 @@ static enum rc read_tables(struct sampler *s, const struct sampler_conf *c,
                        "hard edges '%s': users are not of the type of the positive "
                        "edges'",
                        c->hard_edges);
-    return rc;
+    return rc || !c->users ? rc : check_users(s, c, err);
 }
 
 enum rc sampler_open(const struct sampler_conf *conf, const struct data_schema *data,

@@ -46,9 +46,10 @@ struct sampler_conf {
     enum sampler_kind kind;
     const char *items, *positive_edges, *hard_edges; /* paths, see data/files.h */
     const char *tree_edges;                          /* tdm: leaf, ancestor */
-    char field_delim;                                /* of text tables; 0: tab */
-    const char *attr_delim;                          /* of attributes */
-    const char *const *attr_fields;                  /* columns that they stand for */
+    const char *users;      /* table of the edges' users; NULL: they are not checked */
+    char field_delim;       /* of text tables; 0: tab */
+    const char *attr_delim; /* of attributes */
+    const char *const *attr_fields; /* columns that they stand for */
     size_t n_attr_fields;
     const char *item_id_field, *user_id_field; /* columns of the training data */
     int64_t num_sample, num_hard_sample;

@@ -429,7 +429,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             body = f"<Instance><Status>{status}</Status></Instance>"
         return self.answer(200, ("<?xml version='1.0'?>" + body).encode(),
-                           headers=[("x-odps-owner", "me"), ("x-odps-start-time", "")])
+                           headers=[("x-odps-owner", "me"), ("x-odps-start-time", "Wed, 01 May 2024 00:00:00 GMT")])
 
     def describe(self, session):
         t = session["table"]

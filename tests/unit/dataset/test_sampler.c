@@ -195,6 +195,42 @@ static void a_small_table_still_gives_negatives(void)
     tear_down(&s);
 }
 
+static void edges_are_checked_against_the_user_table(void)
+{
+    struct setting s;
+    struct sampler *sampler;
+    struct err err = {0};
+    set_up(
+        &s, ten_items,
+        "userid:int64\titemid:int64\tweight:float\n0\t1\t1\n5\t2\t1\n6\t3\t1\n6\t4\t1\n");
+    char *users = put(s.dir, "users.txt", "id:int64\tweight:float\n0\t1\n0\t2\n9\t0\n");
+    s.conf.kind = SAMPLER_NEGATIVE_V2;
+    s.conf.users = users;
+    sampler = opened(&s);
+    CHECK_HAS(sampler_notes(sampler), "users.txt': it lacks 2 of 3 users of the positive "
+                                      "edges; they are drawn for as the others");
+    sampler_close(sampler);
+    s.conf.kind = SAMPLER_HARD_NEGATIVE;
+    sampler = opened(&s);
+    CHECK_HAS(sampler_notes(sampler), "it lacks 2 of 3 users of the hard edges");
+    sampler_close(sampler);
+    mem_free(users);
+    s.conf.users = users =
+        put(s.dir, "users.txt", "id:int64\tweight:float\n0\t1\n5\t1\n6\t1\n");
+    sampler = opened(&s);
+    CHECK_STR(sampler_notes(sampler), "");
+    sampler_close(sampler);
+    mem_free(users);
+    s.conf.users = users = put(s.dir, "users.txt", "id:string\tweight:float\n0\t1\n");
+    CHECK(sampler_open(&s.conf, &s.schema, &sampler, &err) == RC_FORMAT);
+    CHECK_INT(err.code, E1901);
+    CHECK_HAS(err.msg, "its ids are not of the type of the edges' users");
+    s.conf.users = "no/such/file";
+    CHECK(sampler_open(&s.conf, &s.schema, &sampler, &err) == RC_NOTFOUND);
+    mem_free(users);
+    tear_down(&s);
+}
+
 static void v2_leaves_out_positive_edges(void)
 {
     struct setting s;
@@ -599,6 +635,7 @@ static const struct tap_case cases[] = {
     TAP(negatives_follow_the_batch),
     TAP(a_step_draws_the_same_always),
     TAP(a_small_table_still_gives_negatives),
+    TAP(edges_are_checked_against_the_user_table),
     TAP(v2_leaves_out_positive_edges),
     TAP(hard_negatives_come_row_by_row),
     TAP(a_tree_makes_the_batch_longer),
