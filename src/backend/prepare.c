@@ -74,9 +74,9 @@ static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
     job_secrets_release(&s->secrets);
     job_contract_mounts_release(&s->mounts);
     *why = WHY_InputMissing;
-    enum rc rc = job_channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir,
-                                      &s->channels, err);
-    if (rc && err->code == E3007)
+    enum rc rc = job_channels_resolve(s->p, s->rec.row.owner, &s->spec,
+                                      s->spec.s->workdir, s->dir, &s->channels, err);
+    if (rc && (err->code == E3007 || err->code == E3303))
         *why = WHY_OutputFailed;
     if (rc)
         return rc;

@@ -462,8 +462,8 @@ static void read_again(struct sup *s)
 {
     struct err err = {0};
     char *path = fs_join(s->dir, "secrets.json");
-    if (job_channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels,
-                             &err))
+    if (job_channels_resolve(s->p, s->rec.row.owner, &s->spec, s->spec.s->workdir, s->dir,
+                             &s->channels, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
     if (s->job.ops->logs && job_secrets_read(&s->spec, path, &s->secrets, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);

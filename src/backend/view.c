@@ -235,6 +235,21 @@ static int open_place(const struct building *b, const char *path, bool file)
     return dir;
 }
 
+/* With all that is mounted below it; a kernel before 5.12 closes the uppermost alone. */
+static int close_mount(int place)
+{
+    struct mount_attr a = {.attr_set = MOUNT_ATTR_RDONLY};
+    char path[64];
+    if (syscall(SYS_mount_setattr, place, "", AT_EMPTY_PATH | AT_RECURSIVE, &a,
+                sizeof(a)) == 0)
+        return 0;
+    if (errno != ENOSYS)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+    return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(path),
+                 NULL);
+}
+
 static int put_mount(struct building *b, const struct backend_view_mount *m)
 {
     char to[64];
@@ -250,10 +265,7 @@ static int put_mount(struct building *b, const struct backend_view_mount *m)
         rc = failed(b, "mount", m->to);
     close(place);
     place = rc ? -1 : open_place(b, m->to, !S_ISDIR(st.st_mode)); /* what is on it now */
-    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
-    if (!rc && m->read_only &&
-        mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(to), NULL) <
-            0)
+    if (!rc && m->read_only && close_mount(place) < 0)
         rc = failed(b, "make read-only", m->to);
     if (place >= 0)
         close(place);

@@ -72,7 +72,7 @@ static const struct http_schema_item Dataset_items[] = {
     ITEM(path, STRING, "where the data lies", MUST),
     ITEM(mount, STRING, "where jobs see it", MUST),
     ITEM(owner, STRING, "user who made it", MUST),
-    ITEM(writable, BOOL, "users may send outputs there, with the server's keys", MUST),
+    ITEM(writable, BOOL, "users' jobs may write there; else they only read", MUST),
     ITEM(created, TIME, "when"),
     {0}};
 TABLE(Dataset, "data with a name and a place in jobs");
@@ -90,7 +90,7 @@ static const struct http_schema_item DatasetNew_items[] = {
     ITEM(mount, STRING, "where jobs see it; default /mnt/data", .min = 2, .max = 1024,
          .pattern = "^/"),
     ITEM(writable, BOOL,
-         "users may send outputs there, with the server's keys; for admins"),
+         "users' jobs may write there, to a store with the server's keys; for admins"),
     {0}};
 TABLE(DatasetNew, "a new dataset");
 

@@ -128,7 +128,8 @@ void job_contract_mounts(const char *ml, const struct job_channels *c,
             continue;
         struct job_contract_mount m = {.from = ch->path,
                                        .to = ch->mount,
-                                       .read_only = ch->kind == CHANNEL_INPUT || ch->uri,
+                                       .read_only = ch->kind == CHANNEL_INPUT ||
+                                                    ch->uri || ch->read_only,
                                        .is_file = ch->is_file};
         if (ch->is_file) {
             char *base = fs_basename(ch->path);

@@ -42,6 +42,7 @@ static const char *scheme_end(const char *uri)
 /* What all of them need. */
 struct resolving {
     const struct job_place *p;
+    const char *owner; /* of the job */
     const char *cwd, *dir;
     struct job_channels *out;
 };
@@ -51,8 +52,8 @@ static bool is_table(const char *uri)
     return str_starts(uri, "odps://");
 }
 
-/* Registered by a user of a server who is no administrator. Who is not among the users
- * registered it on the server's own command line.
+/* Registered by a user of a server who is no administrator, or was deleted since; not on the
+ * server's own command line.
  */
 static bool is_guarded(const struct resolving *r, const struct store_dataset *d)
 {
@@ -61,7 +62,8 @@ static bool is_guarded(const struct resolving *r, const struct store_dataset *d)
     enum rc rc = store_user_get(r->p->store, d->owner, &users, &err);
     bool admin = !rc && strcmp(users.at[0].role, "admin") == 0 && !users.at[0].disabled;
     store_users_release(&users);
-    return rc == RC_NOTFOUND ? false : !admin;
+    return rc == RC_NOTFOUND ? !store_user_is_local(r->p->store, r->p->account, d->owner)
+                             : !admin;
 }
 
 /* Fills path, mount and whom it belongs to. In a store it is all below its address: a
@@ -79,6 +81,8 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     const struct store_dataset *d = &got.at[0];
     c->guarded = is_guarded(r, d);
     c->writable = store_dataset_writable(d);
+    c->read_only =
+        !c->writable && !store_user_is_local(r->p->store, r->p->account, r->owner);
     if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
@@ -260,6 +264,11 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
                 : "'%.200s': an output goes to a directory, s3:// or oss://",
             path);
     bool remote = !rc && job_bucket_is(path);
+    if (!rc && !remote && from.read_only)
+        rc = err_coded(err, RC_INVAL, E3303,
+                       "'%.100s' is a dataset for reading; an administrator can register "
+                       "it with --writable",
+                       kv->value);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)
@@ -346,12 +355,12 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
     return RC_OK;
 }
 
-enum rc job_channels_resolve(const struct job_place *p, const struct job_spec *s,
-                             const char *cwd, const char *dir, struct job_channels *out,
-                             struct err *err)
+enum rc job_channels_resolve(const struct job_place *p, const char *owner,
+                             const struct job_spec *s, const char *cwd, const char *dir,
+                             struct job_channels *out, struct err *err)
 {
     struct job_channels c = {0};
-    struct resolving r = {.p = p, .cwd = cwd, .dir = dir, .out = &c};
+    struct resolving r = {.p = p, .owner = owner, .cwd = cwd, .dir = dir, .out = &c};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(outputs); i++)
         add_output(&c, outputs[i]);

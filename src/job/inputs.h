@@ -22,9 +22,11 @@ struct job_channel {
                           lie, an output is sent there at the end; NULL: on this machine */
     bool is_file;      /* then `mount` is the directory, and the file lies in it */
     bool is_upload;    /* `uri` is snapshot:ID: sent by the submitter, kept by content */
-    bool is_table; /* of MaxCompute, at `uri`: the job gets its address, not its rows */
-    bool guarded;  /* a dataset that a user registered who is no administrator */
-    bool writable; /* a dataset whose place users may send outputs to */
+    bool is_table;  /* of MaxCompute, at `uri`: the job gets its address, not its rows */
+    bool guarded;   /* a dataset that a user registered who is no administrator */
+    bool writable;  /* a dataset whose place users may send outputs to */
+    bool read_only; /* a dataset that this job may not write to: one of a server's user,
+                       not marked writable */
 };
 
 struct job_channels {
@@ -33,13 +35,13 @@ struct job_channels {
 };
 
 /* Looks at the disk and the store: RC_NOTFOUND E3005 (a path), E3107 (a dataset);
- * RC_UNSUPPORTED E3006; RC_INVAL E3003 for a name that is none. `cwd` makes relative
- * paths absolute. `dir` is the job's directory, where copies of what lies in an object
+ * RC_UNSUPPORTED E3006; RC_INVAL E3003 for a name that is none, E3303 for an output to
+ * what the owner of the job may only read. `cwd` makes relative paths absolute. `dir` is the job's directory, where copies of what lies in an object
  * store go; NULL before there is one. No store of objects is asked.
  */
-enum rc job_channels_resolve(const struct job_place *p, const struct job_spec *s,
-                             const char *cwd, const char *dir, struct job_channels *out,
-                             struct err *err) MUST_CHECK;
+enum rc job_channels_resolve(const struct job_place *p, const char *owner,
+                             const struct job_spec *s, const char *cwd, const char *dir,
+                             struct job_channels *out, struct err *err) MUST_CHECK;
 /* Whether anything has to be copied from (or to) an object store. */
 bool job_channels_remote(const struct job_channels *c, enum job_channel_kind kind);
 bool job_channels_tables(const struct job_channels *c);

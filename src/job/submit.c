@@ -152,7 +152,7 @@ static enum rc check_all(const struct job_place *p, struct job_spec *s, const ch
 {
     struct job_channels channels = {0};
     struct job_metric_set *metrics = NULL;
-    enum rc rc = job_channels_resolve(p, s, cwd, NULL, &channels, err);
+    enum rc rc = job_channels_resolve(p, p->owner, s, cwd, NULL, &channels, err);
     if (!rc)
         rc = check_uploads(p, &channels, err);
     if (!rc)

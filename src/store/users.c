@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/users.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -84,6 +86,30 @@ enum rc store_user_get(struct store *s, const char *name, struct store_users *ou
     if (!rc)
         *out = l;
     return rc;
+}
+
+/* True when in doubt. */
+static bool has_users(struct store *s)
+{
+    int64_t n = 1;
+    bool found = false;
+    enum rc rc =
+        store_table_number(s, "SELECT count(*) FROM users", NULL, 0, &n, &found, NULL);
+    return rc || !found || n > 0;
+}
+
+bool store_user_is_local(struct store *s, const char *account, const char *owner)
+{
+    struct store_users one = {0};
+    bool former = true;
+    if (!has_users(s))
+        return true;
+    if (!account || (strcmp(owner, account) != 0 && strcmp(owner, "root") != 0))
+        return false;
+    enum rc rc = store_user_get(s, owner, &one, NULL);
+    store_users_release(&one);
+    return rc == RC_NOTFOUND && store_user_former(s, owner, &former, NULL) == RC_OK &&
+           !former;
 }
 
 enum rc store_user_oidc(struct store *s, const char *name, bool may, struct err *err)

@@ -35,6 +35,10 @@ bool store_user_in_project(const char *projects, const char *project);
 /* Whether a user of this name was deleted, and none was created since. */
 enum rc store_user_former(struct store *s, const char *name, bool *former,
                           struct err *err) MUST_CHECK;
+/* Whether `owner` of something is nobody that a server let in: it was made at the command
+ * line by `account`, which the server works under, or by root, or the store has no users.
+ */
+bool store_user_is_local(struct store *s, const char *account, const char *owner);
 /* Whether somebody may be bound to the user by an OpenID provider, at the next login: a mark
  * "oidc/NAME" below 0. Any earlier bond ends. */
 enum rc store_user_oidc(struct store *s, const char *name, bool may,

@@ -28,15 +28,6 @@ static const struct store_user *find(struct team_standing *t, const char *name,
     return store_user_get(t->store, name, one, NULL) == RC_OK ? &one->at[0] : NULL;
 }
 
-/* Whoever works at the server's own command line is no user of it. */
-static bool is_local(const struct team_standing *t, const char *owner)
-{
-    bool former = true;
-    if (!t->account || (strcmp(owner, t->account) != 0 && strcmp(owner, "root") != 0))
-        return false;
-    return store_user_former(t->store, owner, &former, NULL) == RC_OK && !former;
-}
-
 static const char *wrong_with(struct arena *a, const struct store_user *u,
                               const char *project, bool submits)
 {
@@ -62,7 +53,7 @@ const char *team_standing_wrong(struct team_standing *t, const char *owner,
     const struct store_user *u = find(t, owner, &one);
     if (u)
         wrong = wrong_with(&t->arena, u, project, submits);
-    else if (!is_local(t, owner))
+    else if (!store_user_is_local(t->store, t->account, owner))
         wrong =
             arena_printf(&t->arena, "'%.100s' is no user of this server any more", owner);
     store_users_release(&one);

@@ -126,6 +126,53 @@ a_former_member_is_told_nothing_of_the_project()
     finish
 }
 
+a_dataset_for_reading_is_not_written_to()
+{
+    local n
+    yard
+    mkdir open closed && chmod 777 open closed && echo data | tee open/f >closed/f
+    chmod 755 . .. "$(dirname "$(dirname "$PWD")")" 2>/dev/null
+    as "$admin" dataset create closed --path "$PWD/closed" --mount /mnt/closed >/dev/null
+    as "$admin" dataset create open --path "$PWD/open" --mount /mnt/open --writable >/dev/null
+    for who in "$ann" "$admin"; do
+        run as "$who" job run --data closed --data open:/mnt/o -- \
+            'cat /mnt/closed/f; echo x >/mnt/closed/new || echo no; rm -f /mnt/closed/f || echo no; mktemp /mnt/o/XXXXXX >/tmp/name && echo yes'
+        status 0
+        out_has data
+        out_has yes
+        run as "$who" job run --input in=dataset:closed -- 'echo x >/ml/input/data/in/new || echo no'
+        out_has no
+    done
+    n=$(as "$ann" job list | wc -l)
+    for place in dataset:closed pai://datasets/closed/; do
+        refused E3303 "$ann" job submit --output "model=$place" -- true
+        err_has "output 'model': '$place' is a dataset for reading; an administrator can register it with --writable"
+    done
+    [ "$(as "$ann" job list | wc -l)" = "$n" ] || fail "a job was made for a refused output"
+    run as "$ann" job run --output model=dataset:open -- 'echo z >/ml/output/model/m'
+    status 0
+    [ "$(cat open/m)" = z ] || fail "the output is not in the writable dataset"
+    [ "$(ls closed)" = f ] || fail "closed was written to: $(ls closed)"
+    # A schedule is held to it each time.
+    as "$ann" schedule create out --cron @daily --output model=dataset:open -- true >/dev/null
+    as "$admin" dataset delete open
+    as "$admin" dataset create open --path "$PWD/open" >/dev/null
+    refused E3303 "$ann" schedule run out
+    finish
+}
+
+a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys()
+{
+    yard
+    as "$carl" dataset create private --type s3 --path s3://bucket/private >/dev/null
+    refused E3302 "$ann" job submit --input d=dataset:private -- true
+    as "$admin" user delete carl
+    refused E3302 "$ann" job submit --input d=dataset:private -- true
+    finish
+}
+
 tap_cases \
+    a_dataset_for_reading_is_not_written_to \
+    a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys \
     a_schedule_stops_with_its_owner_and_goes_on_with_them \
     a_former_member_is_told_nothing_of_the_project
