@@ -391,6 +391,8 @@ enum rc opt_assign(const struct opt *o, void *conf, const char *shown, const cha
         assign_text(field, value);
         return RC_OK;
     case OPT_KIND_TEXT:
+        if (o->filled && !value[0])
+            return err_coded(err, RC_INVAL, E0603, "%s: the value is empty", shown);
         assign_text(field, value);
         return RC_OK;
     case OPT_KIND_LIST:

@@ -61,6 +61,7 @@ struct opt {
     const char *meta;  /* what the help calls the value, "DIR" */
     char letter;       /* short form, 'n' for -n */
     bool hidden;       /* not in the help */
+    bool filled; /* an empty text is refused: what a variable of a script left behind */
 };
 
 /* The field's offset; does not compile when the field has another type. */

@@ -29,24 +29,25 @@ struct eval_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct eval_conf, eval_input, NULL, "override eval_input_path"),
-     .meta = "PATH", .alias = "eval-input-path"},
-    {OPT_TEXT(struct eval_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
+     .meta = "PATH", .alias = "eval-input-path", .filled = true},
+    {OPT_TEXT(struct eval_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
+     .filled = true},
     {OPT_TEXT(struct eval_conf, checkpoint, NULL,
               "use this checkpoint instead of the latest one in model_dir"),
-     .meta = "CKPT", .alias = "checkpoint-path"},
+     .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
     {OPT_TEXT(struct eval_conf, result, "eval_result.txt",
               "file in model_dir to append the result to"),
-     .flag = "eval-result-filename", .meta = "NAME"},
+     .flag = "eval-result-filename", .meta = "NAME", .filled = true},
     {OPT_LIST(struct eval_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct eval_conf, edit_config_json, NULL,
               "override several values: an object of paths and values"),
-     .meta = "JSON"},
+     .meta = "JSON", .filled = true},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
     {OPT_TEXT(struct eval_conf, table_dir, NULL,
               "keep embedding tables in files in this directory"),
-     .meta = "DIR"},
+     .meta = "DIR", .filled = true},
     {OPT_BOOL(struct eval_conf, json, "false", "print the result as one line of JSON")},
     {0},
 };
@@ -63,7 +64,8 @@ static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecCo
         buf_add(&b, buf_str(&line), line.n);
     for (size_t i = 0; i < n && !c->json; i++)
         if (lines[i].defined)
-            buf_printf(&b, "%-24s %.6f\n", lines[i].name, lines[i].value);
+            buf_printf(&b, "%-24s %.6f%s%s\n", lines[i].name, lines[i].value,
+                       lines[i].why ? "  " : "", lines[i].why ? lines[i].why : "");
         else
             buf_printf(&b, "%-24s undefined: %s\n", lines[i].name, lines[i].why);
     char *path = fs_join(pc->model_dir, c->result);
@@ -82,8 +84,9 @@ static enum rc load_session(struct train_session *s, const struct ckpt *c,
 {
     struct arena a = {0};
     const char *position;
-    enum rc rc = ckpt_json(c, "session") ? train_session_resume(s, c, &a, &position, err)
-                                         : train_session_load_weights(s, c, false, err);
+    enum rc rc = ckpt_json(c, "session")
+                     ? train_session_resume(s, c, false, &a, &position, err)
+                     : train_session_load_weights(s, c, false, err);
     arena_release(&a);
     return rc;
 }

@@ -30,18 +30,18 @@ struct predict_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, model, NULL, "an export"), .meta = "DIR",
-     .alias = "scripted-model-path"},
+     .alias = "scripted-model-path", .filled = true},
     {OPT_TEXT(struct predict_conf, config, NULL,
               "score with the latest checkpoint of this config instead of an export"),
-     .meta = "CONFIG", .alias = "pipeline-config-path"},
+     .meta = "CONFIG", .alias = "pipeline-config-path", .filled = true},
     {OPT_TEXT(struct predict_conf, checkpoint, NULL,
               "with a config: use this checkpoint"),
-     .meta = "CKPT", .alias = "checkpoint-path"},
+     .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
     {OPT_TEXT(struct predict_conf, input, NULL, "files, directories or patterns"),
-     .meta = "PATH", .alias = "predict-input-path"},
+     .meta = "PATH", .alias = "predict-input-path", .filled = true},
     {OPT_TEXT(struct predict_conf, output, NULL,
               "a directory of parts, a .parquet, .csv or .jsonl file, or - for stdout"),
-     .meta = "PATH", .alias = "predict-output-path"},
+     .meta = "PATH", .alias = "predict-output-path", .filled = true},
     {OPT_TEXT(struct predict_conf, reserved_columns, NULL,
               "input columns to copy to the output, comma-separated; ALL_COLUMNS: all of "
               "them, ALL_EFFECTIVE_COLUMNS: those that features read"),
@@ -54,8 +54,8 @@ static const struct opt opts[] = {
     {OPT_INT(struct predict_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU"),
      .alias = "predict-threads"},
-    {OPT_INT(struct predict_conf, part_rows, "1000000", 1, INT64_MAX,
-             "rows per part of an output directory")},
+    {OPT_INT(struct predict_conf, part_rows, "0", 0, INT64_MAX,
+             "rows per part of an output directory; 0: 1000000")},
     {OPT_INT(struct predict_conf, steps, "0", 0, INT64_MAX,
              "stop after this many batches; 0: no limit"),
      .flag = "predict-steps"},
@@ -63,10 +63,10 @@ static const struct opt opts[] = {
              "above 0: add a column __features__ with the feature values of each row")},
     {OPT_TEXT(struct predict_conf, dataset_type, NULL,
               "override data_config.dataset_type"),
-     .meta = "TYPE"},
+     .meta = "TYPE", .filled = true},
     {OPT_TEXT(struct predict_conf, writer_type, NULL,
               "parquet, csv or jsonl (ParquetWriter, CsvWriter); default: as the input"),
-     .meta = "TYPE"},
+     .meta = "TYPE", .filled = true},
     {OPT_CHOICE(
         struct predict_conf, non_finite, "error", "error|null",
         "a row whose score or embedding is not a finite number: stop and name the "
@@ -77,7 +77,7 @@ static const struct opt opts[] = {
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct predict_conf, edit_config_json, NULL,
               "override several values: an object of paths and values"),
-     .meta = "JSON"},
+     .meta = "JSON", .filled = true},
     {0},
 };
 
@@ -197,6 +197,15 @@ static enum rc check_usage(const struct predict_conf *c, const char *config,
                          c->input ? "output" : "input");
     if (c->checkpoint && !config)
         return err_coded(err, RC_INVAL, E0604, "--checkpoint needs a CONFIG");
+    if (c->part_rows && !fs_is_dir(c->output) &&
+        (io_is_direct(c->output) || writer_of_path(c->output)))
+        return err_coded(err, RC_INVAL, E0609,
+                         "--part-rows is for an output directory, and '%s' is one file",
+                         io_output_name(c->output));
+    if (c->model && config)
+        fprintf(stderr,
+                "note: --model %s has no effect: the config's checkpoint scores\n",
+                c->model);
     return RC_OK;
 }
 

@@ -33,10 +33,10 @@ struct serve_conf {
 static const struct opt opts[] = {
     {OPT_TEXT(struct serve_conf, model, NULL,
               "an export, a link to one, or a directory of versions"),
-     .meta = "DIR"},
+     .meta = "DIR", .filled = true},
     {OPT_TEXT(struct serve_conf, listen, "127.0.0.1:8500",
               "address and port; port 0: any free port"),
-     .meta = "HOST:PORT"},
+     .meta = "HOST:PORT", .filled = true},
     {OPT_INT(struct serve_conf, threads, "0", 0, POOL_THREADS_MAX,
              "requests scored in parallel; 0: one per CPU")},
     {OPT_DURATION(
@@ -51,7 +51,7 @@ static const struct opt opts[] = {
     {OPT_DURATION(struct serve_conf, timeout, "30s", 1, 3600,
                   "idle time after which a connection is closed")},
     {OPT_TEXT(struct serve_conf, token_file, NULL, "require the token in this file"),
-     .meta = "FILE"},
+     .meta = "FILE", .filled = true},
     {OPT_BOOL(struct serve_conf, no_token, "false",
               "allow listening on the network without a token")},
     {0},
@@ -67,6 +67,10 @@ static enum rc read_token(const struct serve_conf *c, char **out, struct err *er
     char *text = NULL;
     size_t n;
     *out = NULL;
+    if (c->token_file && c->no_token)
+        return err_coded(
+            err, RC_INVAL, E0609,
+            "--no-token takes back what --token-file asks for; leave one out");
     if (!c->token_file && !is_local(c->listen) && !c->no_token)
         return err_coded(err, RC_INVAL, E2112,
                          "%s is reachable from the network: use --token-file, or "

@@ -2,8 +2,8 @@
 /* train: opens the config with its overrides, fills in struct train_options and hands
  * over to train_run(). train_show.c shows what happens; struct watch ties it to the file
  * descriptor of signals, by which the trainer asks after each step whether to stop. With
- * --patience the config is opened a second time, to keep the best checkpoint, unless it
- * says itself which one is exported.
+ * --patience the config is looked at first: the best checkpoint is kept, unless it says
+ * itself which one is exported.
  */
 #include <string.h>
 #include <unistd.h>
@@ -29,10 +29,11 @@ struct train_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct train_conf, train_input, NULL, "override train_input_path"),
-     .meta = "PATH", .alias = "train-input-path"},
+     .meta = "PATH", .alias = "train-input-path", .filled = true},
     {OPT_TEXT(struct train_conf, eval_input, NULL, "override eval_input_path"),
      .meta = "PATH", .alias = "eval-input-path"},
-    {OPT_TEXT(struct train_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
+    {OPT_TEXT(struct train_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
+     .filled = true},
     {OPT_BOOL(struct train_conf, resume, "false",
               "resume from the latest checkpoint in model_dir, if there is one"),
      .flag = "continue", .alias = "continue-train"},
@@ -45,9 +46,9 @@ static const struct opt opts[] = {
               "with --continue: restart learning-rate schedules, including warm-up")},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
               "initialize the weights from this checkpoint"),
-     .meta = "CKPT", .alias = "fine-tune-checkpoint"},
+     .meta = "CKPT", .alias = "fine-tune-checkpoint", .filled = true},
     {OPT_BOOL(struct train_conf, fresh, "false",
-              "with --fine-tune: discard the checkpoint's optimizer state"),
+              "with --fine-tune or --continue: discard the checkpoint's optimizer state"),
      .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
     {OPT_BOOL(struct train_conf, strict, "false",
               "with --fine-tune: refuse a checkpoint in which a parameter has another "
@@ -56,7 +57,7 @@ static const struct opt opts[] = {
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct train_conf, edit_config_json, NULL,
               "override several values: an object of paths and values"),
-     .meta = "JSON"},
+     .meta = "JSON", .filled = true},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU. Results do not depend on it")},
     {OPT_CHOICE(struct train_conf, device, "cpu", "cpu|cuda",
@@ -69,7 +70,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct train_conf, table_dir, NULL,
               "keep embedding tables in files in this directory, for tables larger "
               "than memory"),
-     .meta = "DIR"},
+     .meta = "DIR", .filled = true},
     {OPT_INT(struct train_conf, seed, "1", 0, INT64_MAX, "random seed")},
     {OPT_DURATION(struct train_conf, save_every, "0", 0, 1e9,
                   "save a checkpoint at least this often, in addition to the config; "
@@ -161,28 +162,39 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
     return rc;
 }
 
-/* Early stopping is of no use when the worse model after the best is exported: unless the
- * config says which one, the best is kept, and taken by export and predict.
- */
-static bool wants_best(const struct train_conf *c, const struct conf *config)
-{
-    const struct pc_EasyRecConfig *pc = config->data;
-    const struct pc_ExportConfig *x = pc->export_config;
-    return c->patience > 0 && !(x && x->has_exporter_type);
-}
+typedef enum rc open_fn(const char *path, const struct config_override *overrides,
+                        size_t n, const struct opt_list *set, const char *edit_json,
+                        struct conf *c, struct diags *diags, struct err *err);
 
-static enum rc open_config(const struct train_conf *c, const char *path, bool best,
-                           struct conf *out, struct diags *diags, struct err *err)
+static enum rc open_config(const struct train_conf *c, const char *path, open_fn *fn,
+                           bool best, struct conf *out, struct diags *diags,
+                           struct err *err)
 {
     const struct config_override overrides[] = {
         {"--train-input", "train_input_path", c->train_input},
         {"--eval-input", "eval_input_path", c->eval_input},
         {"--model-dir", "model_dir", c->model_dir},
         {"--patience", "export_config.exporter_type", best ? "best" : NULL}};
-    bool json = strcmp(c->log, "json") == 0;
-    return (json ? config_open_json : config_open)(path, overrides, ARRAY_LEN(overrides),
-                                                   &c->set, c->edit_config_json, out,
-                                                   diags, err);
+    return fn(path, overrides, ARRAY_LEN(overrides), &c->set, c->edit_config_json, out,
+              diags, err);
+}
+
+/* Early stopping is of no use when the worse model after the best is exported: unless the
+ * config says which one, the best is kept, and taken by export and predict.
+ */
+static bool wants_best(const struct train_conf *c, const char *path)
+{
+    struct conf config = {0};
+    struct diags unheard = {0};
+    bool best = c->patience > 0 && open_config(c, path, config_read, false, &config,
+                                               &unheard, NULL) == RC_OK;
+    if (best) {
+        const struct pc_EasyRecConfig *pc = config.data;
+        best = !(pc->export_config && pc->export_config->has_exporter_type);
+    }
+    diags_release(&unheard);
+    conf_release(&config);
+    return best;
 }
 
 /* *out is NULL for the CPU. */
@@ -195,20 +207,43 @@ static enum rc open_device(const char *name, struct device **out, struct err *er
     return rc ? rc : device_open(ops, out, err);
 }
 
+/* Options that would be taken without a word and do nothing. */
+static enum rc check_usage(const struct train_conf *c, struct err *err)
+{
+    if (strcmp(c->data, "auto") != 0 && !c->resume)
+        return err_coded(err, RC_INVAL, E0609, "--data %s needs --continue", c->data);
+    if (c->restart_schedules && !c->resume)
+        return err_coded(err, RC_INVAL, E0609, "--restart-schedules needs --continue");
+    if (c->memory && c->overcommit)
+        return err_coded(
+            err, RC_INVAL, E0609,
+            "--memory sets a limit that --overcommit ignores; leave one out");
+    return RC_OK;
+}
+
+static enum rc check_patience(const struct train_conf *c, const struct conf *config,
+                              struct err *err)
+{
+    const struct pc_EasyRecConfig *pc = config->data;
+    if (c->patience <= 0 || pc->eval_input_path[0])
+        return RC_OK;
+    return err_coded(
+        err, RC_INVAL, E0609,
+        "--patience needs evaluations, and the config has no eval_input_path; "
+        "--eval-input PATH names one");
+}
+
 static enum rc train_rank(const struct train_conf *c, const char *path,
                           const struct cmd_ranks *ranks, struct err *err)
 {
     struct conf config = {0};
     struct diags diags = {0};
     struct device *device = NULL;
-    enum rc rc = open_config(c, path, false, &config, &diags, err);
-    if (!rc && wants_best(c, &config)) {
-        conf_release(&config);
-        diags_release(&diags);
-        config = (struct conf){0};
-        diags = (struct diags){0};
-        rc = open_config(c, path, true, &config, &diags, err);
-    }
+    bool json = strcmp(c->log, "json") == 0;
+    enum rc rc = open_config(c, path, json ? config_open_json : config_open,
+                             wants_best(c, path), &config, &diags, err);
+    if (!rc)
+        rc = check_patience(c, &config, err);
     if (!rc)
         rc = open_device(c->device, &device, err);
     if (!rc)
@@ -223,6 +258,9 @@ static enum rc train_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     struct cmd_ranks ranks;
+    enum rc bad = check_usage(conf, err);
+    if (bad)
+        return bad;
     enum rc rc = cmd_ranks_open(&ranks, err);
     if (!rc)
         rc = train_rank(conf, args->at[0], &ranks, err);

@@ -62,9 +62,9 @@ int64_t config_memory(int64_t asked)
     return (int64_t)((double)bytes * (1 - reserve));
 }
 
-static enum rc read_config(const char *path, const struct config_override *overrides,
-                           size_t n, const struct opt_list *set, const char *edit_json,
-                           struct conf *c, struct diags *diags, struct err *err)
+enum rc config_read(const char *path, const struct config_override *overrides, size_t n,
+                    const struct opt_list *set, const char *edit_json, struct conf *c,
+                    struct diags *diags, struct err *err)
 {
     struct conf_edit *edits = mem_calloc(n + set->n + 1, sizeof(*edits));
     struct arena a = {0};
@@ -93,7 +93,7 @@ enum rc config_open(const char *path, const struct config_override *overrides, s
                     const struct opt_list *set, const char *edit_json, struct conf *c,
                     struct diags *diags, struct err *err)
 {
-    enum rc rc = read_config(path, overrides, n, set, edit_json, c, diags, err);
+    enum rc rc = config_read(path, overrides, n, set, edit_json, c, diags, err);
     config_show(diags);
     return rc;
 }
@@ -102,7 +102,7 @@ enum rc config_open_json(const char *path, const struct config_override *overrid
                          size_t n, const struct opt_list *set, const char *edit_json,
                          struct conf *c, struct diags *diags, struct err *err)
 {
-    enum rc rc = read_config(path, overrides, n, set, edit_json, c, diags, err);
+    enum rc rc = config_read(path, overrides, n, set, edit_json, c, diags, err);
     config_show_json(diags);
     return rc;
 }

@@ -402,9 +402,9 @@ static void evaluation_row(const struct train_evaluation *e, struct buf *b)
     else if (e->metric)
         buf_puts(b, "  first");
     for (size_t i = 0; i < e->n; i++)
-        if (!e->lines[i].defined)
-            buf_printf(b, "\n            %s is undefined: %s", e->lines[i].name,
-                       e->lines[i].why);
+        if (e->lines[i].why)
+            buf_printf(b, "\n            %s%s: %s", e->lines[i].name,
+                       e->lines[i].defined ? "" : " is undefined", e->lines[i].why);
 }
 
 /* For the job that runs us, and the tuner behind it: the line that jobs take metrics

@@ -61,8 +61,10 @@ bool train_best_take(struct train_best *b, int64_t step,
     if (!b->metric[0])
         choose(b, lines, n);
     const struct train_score_line *l = train_best_line(b, lines, n);
+    if (!l) /* an evaluation that says nothing is no reason to stop */
+        return false;
     b->since++;
-    if (!l || (b->found && (b->smaller ? l->value >= b->value : l->value <= b->value)))
+    if (b->found && (b->smaller ? l->value >= b->value : l->value <= b->value))
         return false;
     b->found = true;
     b->since = 0;

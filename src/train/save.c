@@ -254,13 +254,25 @@ static enum rc load_session(struct train_session *s, const struct ckpt *c,
     return RC_OK;
 }
 
-enum rc train_session_resume(struct train_session *s, const struct ckpt *c,
+/* Parameters and tables without the state of optimizers. */
+static enum rc load_tensors(struct train_session *s, const struct ckpt *c,
+                            struct err *err)
+{
+    struct ckpt_state state = state_of(s);
+    struct ckpt_report report = {0};
+    struct ckpt_load how = {.partial = false, .no_optimizer = true};
+    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
+    ckpt_report_release(&report);
+    return rc;
+}
+
+enum rc train_session_resume(struct train_session *s, const struct ckpt *c, bool fresh,
                              struct arena *a, const char **position, struct err *err)
 {
     *position = NULL;
     enum rc rc = load_session(s, c, err);
     if (!rc)
-        rc = load_all(s, c, err);
+        rc = fresh ? load_tensors(s, c, err) : load_all(s, c, err);
     const struct node *data = rc ? NULL : ckpt_json(c, "data");
     if (data) {
         struct buf b;
@@ -302,18 +314,14 @@ static enum rc load_average(struct train_session *s, const struct ckpt *c,
 enum rc train_session_load_weights(struct train_session *s, const struct ckpt *c,
                                    bool average, struct err *err)
 {
-    struct ckpt_state state = state_of(s);
-    struct ckpt_report report = {0};
-    struct ckpt_load how = {.partial = false, .no_optimizer = true};
     enum rc rc = RC_OK;
     if (ckpt_json(c, "session"))
         rc = load_session(s, c, err);
     else /* converted from elsewhere: tensors are all there is */
         s->step = (uint64_t)(ckpt_step(c) + 1);
     if (!rc)
-        rc = ckpt_load_state(c, &state, &how, &report, err);
+        rc = load_tensors(s, c, err);
     if (!rc && average && has_average(c))
         rc = load_average(s, c, err);
-    ckpt_report_release(&report);
     return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
 }

@@ -14,10 +14,11 @@ struct ckpt_writer *train_session_save(const struct train_session *s,
                                        const char *position);
 
 /* Everything back as it was saved: counters, parameters, tables, optimizers. *position is
- * borrowed from a copy in `a`, NULL when none was saved. RC_INVAL: the checkpoint is of
- * another model (the message names the first differences) or seed.
+ * borrowed from a copy in `a`, NULL when none was saved. With `fresh` optimizers begin
+ * anew. RC_INVAL: the checkpoint is of another model (the message names the first
+ * differences) or seed.
  */
-enum rc train_session_resume(struct train_session *s, const struct ckpt *c,
+enum rc train_session_resume(struct train_session *s, const struct ckpt *c, bool fresh,
                              struct arena *a, const char **position,
                              struct err *err) MUST_CHECK;
 /* The seed of the run that made it. RC_FORMAT when it is no checkpoint of a run. */

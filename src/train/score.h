@@ -12,7 +12,7 @@ struct train_score_line {
     const char *name; /* "auc", "auc_ctr", "binary_cross_entropy" */
     bool defined;
     double value;
-    const char *why; /* of a value that is not defined */
+    const char *why; /* of one that is not defined, or that says little; or NULL */
 };
 
 /* `train`: the moving averages of train_metrics, else the metrics of an evaluation.

@@ -61,8 +61,9 @@ struct trainer {
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
-    bool heard;       /* this rank was asked to stop */
-    bool told_uneven; /* of sequences whose steps differ, it was said */
+    bool heard;          /* this rank was asked to stop */
+    bool told_uneven;    /* of sequences whose steps differ, it was said */
+    bool told_undefined; /* that --patience had nothing to go by */
 };
 
 /* trainer_setup.c */

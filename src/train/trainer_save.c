@@ -63,6 +63,21 @@ static bool on_tick(void *arg, int64_t rows)
     return !trainer_asked_to_stop(t);
 }
 
+/* Once: an evaluation by which --patience cannot go. */
+static void note_undefined(struct trainer *t, const struct train_score_line *lines,
+                           size_t n)
+{
+    if (t->o->patience <= 0 || t->told_undefined || train_best_line(&t->best, lines, n))
+        return;
+    t->told_undefined = true;
+    const char *why = "it has no metric to go by";
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(lines[i].name, t->best.metric) == 0 && lines[i].why)
+            why = lines[i].why;
+    trainer_note(t, "--patience has no effect after this evaluation: %s%s%s",
+                 t->best.metric, t->best.metric[0] ? " is undefined: " : "", why);
+}
+
 static bool out_of_patience(const struct trainer *t)
 {
     return t->o->patience > 0 && t->best.found && t->best.since >= t->o->patience;
@@ -87,6 +102,7 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
     if (rc)
         return rc;
     tell_evaluation(t, lines, n, (double)(clock_mono_ns() - start) * 1e-9);
+    note_undefined(t, lines, n);
     t->early = out_of_patience(t);
     return RC_OK;
 }

@@ -73,7 +73,8 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         trainer_note(t, "%s", passed_over);
     mem_free(passed_over);
     if (!rc)
-        rc = train_session_resume(t->session, c, &t->arena, &t->position, err);
+        rc = train_session_resume(t->session, c, t->o->fresh_optimizer, &t->arena,
+                                  &t->position, err);
     if (!rc) {
         t->saved_step = t->told_step = (int64_t)t->session->step - 1;
         if (t->o->restart_schedules) {
@@ -306,6 +307,24 @@ static void tell_unread(const struct trainer *t)
     buf_release(&b);
 }
 
+/* Options that ask for something which this run does not come to. */
+static void tell_idle(const struct trainer *t)
+{
+    const struct train_options *o = t->o;
+    if (o->fine_tune && t->resumed_from)
+        trainer_note(t, "--fine-tune has no effect: the run goes on from its own "
+                        "checkpoint");
+    if (o->strict && !t->started_from)
+        trainer_note(t, "--strict has no effect: the run does not start from the weights "
+                        "of another");
+    if (o->fresh_optimizer && !t->started_from && !t->resumed_from)
+        trainer_note(t, "--fresh-optimizer has no effect: no checkpoint is loaded");
+    if (o->restart_schedules && !t->resumed_from)
+        trainer_note(t, "--restart-schedules has no effect: no checkpoint is resumed");
+    if (o->data != TRAIN_DATA_AUTO && !t->resumed_from && !t->position && !t->data_anew)
+        trainer_note(t, "--data has no effect: no checkpoint is resumed");
+}
+
 /* What is not as one might think. */
 static void tell_notes(const struct trainer *t)
 {
@@ -313,6 +332,7 @@ static void tell_notes(const struct trainer *t)
     tell_unread(t);
     if (t->no_checkpoint)
         trainer_note(t, "%s", t->no_checkpoint);
+    tell_idle(t);
     if (t->data_note)
         trainer_note(t, "%s", t->data_note);
     if (t->most_memory > t->o->memory)

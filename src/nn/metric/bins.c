@@ -87,6 +87,26 @@ double metric_bins_area(const double *negative, const double *positive, int64_t 
     return x > 0 && y > 0 ? area / x / y : 0;
 }
 
+/* Rows that no threshold tells apart. Above the last one the curve of TorchEasyRec's metric,
+ * which starts there and not at (0, 0), has no area at all.
+ */
+static const char *all_alike(const struct metric_bins *b)
+{
+    int64_t used = 0, last = 0;
+    for (int64_t k = 0; k < b->n; k++)
+        if (b->negative[k] > 0 || b->positive[k] > 0) {
+            used++;
+            last = k;
+        }
+    if (used > 1)
+        return NULL;
+    return last == b->n - 1
+               ? "every score is 1, where the curve starts, as in TorchEasyRec; rows that "
+                 "are not told apart are 0.5 otherwise"
+               : "no threshold lies between any two scores: rows are not told apart, or "
+                 "more thresholds are needed";
+}
+
 struct metric_value metric_bins_auc(const struct metric_bins *b)
 {
     double negative = metric_bins_sum(b->negative, b->n),
@@ -97,7 +117,10 @@ struct metric_value metric_bins_auc(const struct metric_bins *b)
         return metric_none("all labels are 0");
     if (negative == 0)
         return metric_none("all labels are 1");
-    return metric_number(metric_bins_area(b->negative, b->positive, b->n));
+    struct metric_value v =
+        metric_number(metric_bins_area(b->negative, b->positive, b->n));
+    v.why = all_alike(b);
+    return v;
 }
 
 void metric_bins_save(const struct metric_bins *b, const char *prefix,

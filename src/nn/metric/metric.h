@@ -59,7 +59,7 @@ struct metric_rows {
 struct metric_value {
     bool defined;
     double value;
-    const char *why; /* why there is none; static */
+    const char *why; /* why there is none, or why it says little; static; or NULL */
 };
 
 struct metric_options {

@@ -200,7 +200,7 @@ static enum rc train_session(const char *path, struct pool *pool, bool farm_hash
     train_export_first_error(&diags, rc, err);
     diags_release(&diags);
     if (!rc)
-        rc = train_session_resume(*out, c, &a, &position, err);
+        rc = train_session_resume(*out, c, false, &a, &position, err);
     const struct pc_EasyRecConfig *pc = conf->data;
     const struct pc_ExportConfig *xc = rc ? NULL : pc->export_config;
     if (!rc && (*out)->ema && (!xc || !xc->has_use_dense_ema || xc->use_dense_ema))

@@ -84,6 +84,34 @@ static void without_rows_there_is_no_value(void)
     }
 }
 
+/* torchmetrics gives 0 where every score is 1: its curve has no point (0, 0). */
+static void scores_that_no_threshold_tells_apart_are_said(void)
+{
+    static const struct {
+        float score[4];
+        double auc;
+        const char *why;
+    } rows[] = {
+        {{0.3f, 0.3f, 0.3f, 0.3f}, 0.5, "no threshold lies between any two"},
+        {{0.3001f, 0.3f, 0.3f, 0.3002f}, 0.5, "no threshold lies between any two"},
+        {{1, 1, 1, 1}, 0, "every score is 1"},
+        {{0.3f, 0.6f, 0.3f, 0.6f}, 1, NULL}};
+    float label[] = {0, 1, 0, 1};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct written w;
+        struct metric_value v;
+        struct metric *m = metric_of("auc {}", &w, NULL);
+        struct metric_rows r = {
+            .pred = rows[i].score, .label = label, .n = 4, .width = 1};
+        CHECK(metric_update(m, &r, NULL) == RC_OK);
+        CHECK(metric_compute(m, &v, NULL) == RC_OK);
+        CHECK(v.defined && v.value == rows[i].auc);
+        CHECK(rows[i].why ? v.why && str_starts(v.why, rows[i].why) : !v.why);
+        metric_destroy(m);
+        written_close(&w);
+    }
+}
+
 static void nan_is_an_error_that_names_the_row(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -509,6 +537,7 @@ static void sorts_sort(void)
 static const struct tap_case cases[] = {
     TAP(thresholds_are_those_of_linspace),
     TAP(without_rows_there_is_no_value),
+    TAP(scores_that_no_threshold_tells_apart_are_said),
     TAP(nan_is_an_error_that_names_the_row),
     TAP(rows_that_do_not_fit_are_refused),
     TAP(settings_are_checked),

@@ -65,7 +65,7 @@ static enum rc resume(struct run *r, struct train_session *s, struct arena *a,
         return RC_OK;
     enum rc rc = ckpt_open(r->model_dir, 0, &c, NULL, &r->err);
     if (!rc)
-        rc = train_session_resume(s, c, a, position, &r->err);
+        rc = train_session_resume(s, c, false, a, position, &r->err);
     ckpt_close(c);
     return rc;
 }
