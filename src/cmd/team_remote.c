@@ -369,20 +369,49 @@ static enum rc remote_usage(const struct cmd_place *p, bool projects, int64_t si
     return rc;
 }
 
+#define LIMIT_FIELDS                                                                     \
+    NUMBER_AT(struct store_project, cpu_milli), NUMBER_AT(struct store_project, memory), \
+        NUMBER_AT(struct store_project, gpu), NUMBER_AT(struct store_project, running),  \
+        NUMBER_AT(struct store_project, weight), TIME_AT(struct store_project, created)
+
+/* Users behind projects, under the names that the store has for them. */
+static enum rc add_user_quotas(const struct cmd_place *p, struct store_projects *out,
+                               struct err *err)
+{
+    static const struct field fields[] = {
+        {"user", TEXT, offsetof(struct store_project, name)}, LIMIT_FIELDS};
+    struct store_projects users = {0};
+    enum rc rc = ask_list(p, mem_strdup("/quotas"), "quotas", fields, ARRAY_LEN(fields),
+                          sizeof(struct store_project), &users, err);
+    struct store_project *all =
+        rc ? NULL : arena_try_alloc(&out->arena, out->n + users.n + 1, sizeof(*out->at));
+    if (!rc && !all)
+        rc = err_set(err, RC_NOMEM, "out of memory for %zu quotas", users.n);
+    if (!rc && out->n)
+        memcpy(all, out->at, out->n * sizeof(*all));
+    for (size_t i = 0; i < users.n && !rc; i++) {
+        char *key = NULL;
+        rc = team_quota_key(QUOTA_USER, users.at[i].name, &key, err);
+        all[out->n + i] = users.at[i];
+        all[out->n + i].name = rc ? "" : arena_strdup(&out->arena, key);
+        mem_free(key);
+    }
+    if (!rc) {
+        out->at = all;
+        out->n += users.n;
+    }
+    store_projects_release(&users);
+    return rc;
+}
+
 static enum rc remote_quota_list(const struct cmd_place *p, struct store_projects *out,
                                  struct err *err)
 {
-    static const struct field fields[] = {
-        TEXT_AT(struct store_project, name),
-        NUMBER_AT(struct store_project, cpu_milli),
-        NUMBER_AT(struct store_project, memory),
-        NUMBER_AT(struct store_project, gpu),
-        NUMBER_AT(struct store_project, running),
-        NUMBER_AT(struct store_project, weight),
-        TIME_AT(struct store_project, created),
-    };
-    return ask_list(p, mem_strdup("/projects"), "projects", fields, ARRAY_LEN(fields),
-                    sizeof(struct store_project), out, err);
+    static const struct field fields[] = {TEXT_AT(struct store_project, name),
+                                          LIMIT_FIELDS};
+    enum rc rc = ask_list(p, mem_strdup("/projects"), "projects", fields,
+                          ARRAY_LEN(fields), sizeof(struct store_project), out, err);
+    return rc ? rc : add_user_quotas(p, out, err);
 }
 
 /* Where the limits of `key` are at a server; the caller's. */
@@ -399,9 +428,10 @@ static enum rc remote_quota_set(const struct cmd_place *p, const char *key,
                                 struct store_project *row, struct err *err)
 {
     struct doc doc = {0};
-    struct err none = {0};
-    enum rc rc = ask_server(p, "GET", quota_path(key), NULL, &doc, &none);
+    enum rc rc = ask_server(p, "GET", quota_path(key), NULL, &doc, err);
     const struct node *had = rc ? NULL : doc.root;
+    if (rc && rc != RC_NOTFOUND) /* limits that are there must not be lost */
+        return rc;
     *row = (struct store_project){.name = key,
                                   .cpu_milli = node_get_int(had, "cpu_milli", -1),
                                   .memory = node_get_int(had, "memory", -1),

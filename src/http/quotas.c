@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quotas of users; those of projects are with them. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
@@ -14,6 +16,32 @@ static void put_one(struct http_call *c, const struct store_project *p)
     json_put_str(j, "user", name);
     http_limits_put(j, p);
     json_close(j, '}');
+}
+
+/* What is agreed for others is theirs to know. */
+static bool quotas_seen(const struct http_call *c, const struct store_project *p)
+{
+    const char *name;
+    return team_quota_of(p, &name) == QUOTA_USER &&
+           (c->who.role == ROLE_ADMIN || strcmp(name, "*") == 0 ||
+            strcmp(name, c->who.name) == 0);
+}
+
+enum rc http_list_quotas(struct http_call *c, struct err *err)
+{
+    struct store_projects l = {0};
+    enum rc rc = store_project_get(c->place.store, NULL, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "quotas", '[');
+    for (size_t i = 0; i < l.n; i++)
+        if (quotas_seen(c, &l.at[i]))
+            put_one(c, &l.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_projects_release(&l);
+    return RC_OK;
 }
 
 enum rc http_get_quota(struct http_call *c, struct err *err)

@@ -86,6 +86,12 @@ static bool policy_ok(const char *v)
            (str_starts(v, "project:") && name_ok(v + 8));
 }
 
+/* Of a quota: a user's name, or '*' for those who have none of their own. */
+static bool user_ok(const char *v)
+{
+    return strcmp(v, "*") == 0 || name_ok(v);
+}
+
 static bool channel_ok(const char *v)
 {
     return *v && *v != '.' && strlen(v) <= 128 && !strchr(v, '/');
@@ -124,6 +130,7 @@ static const struct {
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
     {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},
+    {"user", "^(\\*|[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$", user_ok},
     {"version", "^(latest|[0-9]{1,9})$", version_ok},
 };
 

@@ -59,5 +59,11 @@ static const struct http_schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
 TABLE(DeliveryQuery, "how many");
 
 static const struct http_schema_item Quota_items[] = {
-    ITEM(user, STRING, "whose", MUST), QUOTA_HELD, {0}};
+    ITEM(user, STRING, "whose; *: of every user who has none of their own", MUST),
+    QUOTA_HELD,
+    {0}};
 TABLE(Quota, "quota of a user");
+
+static const struct http_schema_item QuotaList_items[] = {
+    ITEM(quotas, LIST, "by name", .of = &http_schema_Quota, MUST), {0}};
+TABLE(QuotaList, "quotas of users");

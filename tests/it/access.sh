@@ -171,7 +171,39 @@ a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys()
     finish
 }
 
+quotas_of_users_work_at_a_server_as_they_do_here()
+{
+    yard
+    run as "$admin" quota set --user '*' --running 2 --cpu 4
+    status 0
+    out_has "user      * "
+    run as "$admin" quota set --user '*' --gpu 1 --json
+    json 'd["user"] == "*" and d["running"] == 2 and d["cpu_milli"] == 4000 and d["gpu"] == 1'
+    as "$admin" quota set --user ann --running 5 >/dev/null
+    as "$admin" quota set --user bob --running 6 >/dev/null
+    as "$admin" quota set --project ads --running 7 >/dev/null
+    as "$admin" quota set --project secret --running 8 >/dev/null
+    run as "$admin" quota list --json
+    json '[(x.get("user"), x.get("project"), x["running"]) for x in d] == [(None, "ads", 7), (None, "secret", 8), ("*", None, 2), ("ann", None, 5), ("bob", None, 6)]'
+    cp .out at-server
+    env -u TRAINYARD_SERVER "$TRAINYARD" quota list --json --dir yard >here
+    python3 -c 'import json,sys; a, b = (sorted(json.load(open(f)), key=str) for f in sys.argv[1:]); assert a == b, (a, b)' at-server here ||
+        fail "the server lists other quotas than the store has"
+    # Others see what holds for them.
+    run as "$ann" quota list --json
+    json '[x.get("user", x.get("project")) for x in d] == ["ads", "*", "ann"]'
+    run as "$carl" quota list --json
+    json '[x.get("user", x.get("project")) for x in d] == ["*"]'
+    refused E5010 "$ann" quota set --user ann --running 50
+    refused E5010 "$ann" quota set --user '*' --running 50
+    run as "$admin" quota delete --user '*'
+    status 0
+    refused E5202 "$admin" quota delete --user '*'
+    finish
+}
+
 tap_cases \
+    quotas_of_users_work_at_a_server_as_they_do_here \
     a_dataset_for_reading_is_not_written_to \
     a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys \
     a_schedule_stops_with_its_owner_and_goes_on_with_them \
