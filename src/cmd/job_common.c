@@ -49,19 +49,28 @@ static char *node_name(const char *dir)
     return mem_printf("%s:%s", host, dir);
 }
 
-enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct err *err)
+enum rc cmd_place_dir(const struct job_where *w, char **out, struct err *err)
 {
-    struct cmd_place p = {.ops = &job_ops_local};
     char *wanted = w->dir ? mem_strdup(w->dir) : default_dir();
-    const char *store = w->store ? w->store : getenv("TRAINYARD_STORE");
     enum rc rc = fs_mkdirs(wanted, 0700, err);
     char *real = rc ? NULL : realpath(wanted, NULL);
     if (!real && !rc)
         rc = err_sys(err, errno, "cannot look at '%s'", wanted);
     if (rc && err)
         err->code = E3201;
+    if (!rc)
+        *out = mem_strdup(real);
+    free(real);
+    mem_free(wanted);
+    return rc;
+}
+
+enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct err *err)
+{
+    struct cmd_place p = {.ops = &job_ops_local};
+    const char *store = w->store ? w->store : getenv("TRAINYARD_STORE");
+    enum rc rc = cmd_place_dir(w, &p.dir, err);
     if (!rc) {
-        p.dir = mem_strdup(real);
         p.where = store && *store && !(w->dir && !w->store) ? mem_strdup(store)
                                                             : fs_join(p.dir, "jobs.db");
         p.owner = user_name();
@@ -74,8 +83,6 @@ enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct 
         p.p.view = getenv("TRAINYARD_VIEW");
         rc = store_open(p.where, &p.p.store, err);
     }
-    free(real);
-    mem_free(wanted);
     if (rc) {
         cmd_place_close(&p);
         return rc;

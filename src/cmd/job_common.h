@@ -47,6 +47,8 @@ struct cmd_place {
     struct remote remote;
     char *dir, *where, *owner, *node; /* owned */
 };
+/* The directory of `w`, made if need be; the caller's. RC_IO (E3201). */
+enum rc cmd_place_dir(const struct job_where *w, char **out, struct err *err) MUST_CHECK;
 /* Opens the store and makes the directory. E3201, E31xx. */
 enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out,
                        struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server: a team's server. Opens the jobs directory, starts the API (http/), then the
+/* server: a team's server. Locks and opens the jobs directory, starts the API (http/), then the
  * daemon of the team (schedules, notifications), and waits for SIGTERM or SIGINT; the end
  * goes the other way round. Signals are blocked before the API makes its threads, so that
  * every thread inherits it and only sigwait() sees them. With --no-queue another process
@@ -20,6 +20,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/server_isolate.h"
+#include "cmd/server_lock.h"
 #include "cmd/team_env.h"
 #include "cmd/tune_common.h"
 #include "http/api.h"
@@ -188,16 +189,10 @@ static char *http_experiments_dir(const char *given)
     return dir;
 }
 
-static enum rc server_command(const void *conf, const struct opt_args *args,
-                              struct err *err)
+static enum rc server_run(const struct server_conf *c, struct err *err)
 {
-    const struct server_conf *c = conf;
     struct cmd_place p;
     struct api *a = NULL;
-    log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
-    if (!c->tls_cert != !c->tls_key)
-        return err_coded(err, RC_INVAL, E5002,
-                         "--tls-cert and --tls-key must be given together");
     enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;
@@ -278,6 +273,28 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     server_isolate_release(&isolate);
     team_policy_close(policy);
     cmd_place_close(&p);
+    return rc;
+}
+
+/* The lock comes before the store, which another server may have open in an older form. */
+static enum rc server_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
+{
+    const struct server_conf *c = conf;
+    char *dir = NULL;
+    int lock = -1;
+    log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
+    if (!c->tls_cert != !c->tls_key)
+        return err_coded(err, RC_INVAL, E5002,
+                         "--tls-cert and --tls-key must be given together");
+    enum rc rc = cmd_place_dir(&c->where, &dir, err);
+    if (!rc)
+        rc = server_lock_take(dir, &lock, err);
+    mem_free(dir);
+    if (rc)
+        return rc;
+    rc = server_run(c, err);
+    close(lock);
     return rc;
 }
 

@@ -202,7 +202,34 @@ quotas_of_users_work_at_a_server_as_they_do_here()
     finish
 }
 
+a_directory_has_one_server()
+{
+    yard --min-free 7m --job-log-size 5m
+    for flags in "" --no-queue "--policy /no/such/file"; do
+        # shellcheck disable=SC2086
+        run env -u TRAINYARD_SERVER "$TRAINYARD" server --listen 127.0.0.1:0 --dir ./yard/. --min-free 1 --job-log-size 1 $flags
+        [ "$got" != 0 ] || fail "a second server started"
+        err_has "error[E5021]: '$PWD/yard' has a server already: process $server on $(hostname); stop it first"
+    done
+    # Somebody else's port does not help either.
+    run env -u TRAINYARD_SERVER "$TRAINYARD" server --listen "${url#http://}" --dir yard --min-free 1
+    err_has "error[E5021]"
+    [ "$(cat yard/min-free) $(cat yard/log-size)" = "7340032 5242880" ] || fail "settings: $(cat yard/min-free yard/log-size)"
+    run as "$ann" job run -- 'echo still here'
+    out_has "still here"
+    kill -9 "$server"
+    wait "$server" 2>/dev/null
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none 2>server.log &
+    server=$!
+    wait_for_server
+    TRAINYARD_SERVER=$url
+    run as "$ann" job list
+    status 0
+    finish
+}
+
 tap_cases \
+    a_directory_has_one_server \
     quotas_of_users_work_at_a_server_as_they_do_here \
     a_dataset_for_reading_is_not_written_to \
     a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys \
