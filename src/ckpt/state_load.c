@@ -302,6 +302,13 @@ static bool same_rule(const struct loader *l, const struct ckpt_table_job *j)
     return same;
 }
 
+/* Counts and times were written for a run that begins (`tables from-zch`). */
+static bool keeps_scores(const struct loader *l, const struct ckpt_table_job *j)
+{
+    const char *scores = table_fact(l, j->from[0], "scores");
+    return scores && strcmp(scores, "kept") == 0;
+}
+
 /* Ids, and what is known of them: a few optional lists. */
 static const char *plan_keys(struct loader *l, struct ckpt_table_job *j)
 {
@@ -317,7 +324,7 @@ static const char *plan_keys(struct loader *l, struct ckpt_table_job *j)
     lists[LOOKUP_KEYS] = ckpt_list_of(keys);
     lists[LOOKUP_COUNTS] = find_list(l, j, LOOKUP_COUNTS, n);
     lists[LOOKUP_LAST] = find_list(l, j, LOOKUP_LAST, n);
-    if (l->how->partial)
+    if (l->how->partial && !keeps_scores(l, j))
         lists[LOOKUP_COUNTS] = lists[LOOKUP_LAST] = (struct lookup_list){0};
     lists[LOOKUP_WAITING_KEYS] = find_list(l, j, LOOKUP_WAITING_KEYS, -1);
     int64_t waiting = lists[LOOKUP_WAITING_KEYS].n;

@@ -108,6 +108,26 @@ static const struct tz_program programs[] = {
               {"force_update_resource", NULL, "the file is not uploaded", true},
               {"debug", NULL, "`trainyard predict --debug-level 1` shows features",
                true}}},
+    {.name = "tools.dynamicemb.create_dynamicemb_init_ckpt",
+     .command = "tables",
+     .verb = "init",
+     .needs = "pipeline_config_path",
+     .args = {{"pipeline_config_path", ""},
+              {"save_dir", "save-dir"},
+              {"separator", "separator"},
+              {"world_size", NULL, "a checkpoint serves any number of ranks"},
+              {"reader_worker_num", NULL, "one thread reads"},
+              {"reader_type", NULL, "the format is detected from the files"},
+              {"odps_data_quota_name", NULL, "the quota is that of data_config"}}},
+    {.name = "tools.dynamicemb.zch_to_dynamicemb_convert",
+     .command = "tables",
+     .verb = "from-zch",
+     .needs = "source_checkpoint_path",
+     .args = {{"source_checkpoint_path", ""},
+              {"target_pipeline_config_path", "config"},
+              {"save_dir", "save-dir"},
+              {"source_pipeline_config_path", NULL, "the checkpoint tells its tables"},
+              {"world_size", NULL, "a checkpoint serves any number of ranks"}}},
     {.name = "tools.tdm.init_tree",
      .command = "tdm",
      .verb = "init-tree",
@@ -178,13 +198,6 @@ static const struct tz_program programs[] = {
               {"reader_type", NULL, "the format is detected from the files"},
               {"odps_data_quota_name", NULL, "the default quota is used"}}},
 };
-
-const char *tzrec_names(void)
-{
-    return "train_eval, eval, export, predict, tools.create_fg_json, "
-           "tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
-           "tools.tdm.cluster_tree, tools.tdm.init_tree, tools.tdm.retrieval";
-}
 
 /* The part of a module or file name that names the program. */
 static struct str program_part(const char *name)
@@ -324,6 +337,17 @@ static void put_seed(const struct front_args *in, struct front_call *out)
         front_note(out, "TORCH_MANUAL_SEED '%s' is not a number and was left out", seed);
 }
 
+static enum rc no_program(const char *name, struct err *err)
+{
+    const char *names[ARRAY_LEN(programs)];
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+        names[i] = programs[i].name;
+    const char *near = str_nearest(program_part(name), names, ARRAY_LEN(programs));
+    return err_coded(err, RC_INVAL, E2203,
+                     "no program '%s'%s%s%s; `tzrec --help` lists them", name,
+                     near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 enum rc tzrec_translate(const char *module, const struct front_args *in,
                         struct front_call *out, struct err *err)
 {
@@ -331,8 +355,7 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
     struct compat_flag rules[ARGS_MAX + 1] = {0};
     struct compat_flags f = {0};
     if (!p)
-        return err_coded(err, RC_INVAL, E2203, "no program '%s'; choose from %s", module,
-                         tzrec_names());
+        return no_program(module, err);
     make_rules(p, rules);
     enum rc rc = compat_flags_read(rules, in->argc, in->argv, false, &f, err);
     if (!rc)
@@ -360,6 +383,20 @@ static bool wants_help(const struct front_args *in)
            strcmp(in->argv[0], "--help") == 0;
 }
 
+static const char *help_text(struct arena *a)
+{
+    const char *text = "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
+                       "PROGRAM, and the command that it becomes:\n";
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+        text = arena_printf(a, "%s  %-46s trainyard %s%s%s\n", text, programs[i].name,
+                            programs[i].command, programs[i].verb ? " " : "",
+                            programs[i].verb ? programs[i].verb : "");
+    return arena_printf(a,
+                        "%sEach takes the arguments that it has in TorchEasyRec. See "
+                        "docs/compat.md.\n",
+                        text);
+}
+
 /* `tzrec train_eval ...` and `tzrec -m tzrec.train_eval ...`. */
 static enum rc tzrec_front(const struct front_args *in, struct front_call *out,
                            struct err *err)
@@ -367,14 +404,7 @@ static enum rc tzrec_front(const struct front_args *in, struct front_call *out,
     struct front_args rest = *in;
     if (wants_help(in)) {
         out->does = FRONT_NOTHING;
-        out->text =
-            "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
-            "PROGRAM is one of\n"
-            "  train_eval, eval, export, predict\n"
-            "  tools.create_fg_json, tools.feature_selection, tools.hitrate,\n"
-            "  tools.list_distcp_param, tools.tdm.cluster_tree, tools.tdm.init_tree,\n"
-            "  tools.tdm.retrieval\n"
-            "Each takes the arguments that it has in TorchEasyRec. See docs/compat.md.\n";
+        out->text = help_text(&out->arena);
         return RC_OK;
     }
     int skip = strcmp(in->argv[0], "-m") == 0 && in->argc > 1 ? 2 : 1;

@@ -9,8 +9,6 @@
 
 /* "tzrec.train_eval", "train_eval", "some/where/tzrec/train_eval.py". */
 bool tzrec_is_module(const char *name);
-/* Programs that are ours to run, "train_eval, eval, ..."; borrowed. */
-const char *tzrec_names(void);
 
 /* Translates `module` with the arguments behind it. RC_INVAL E2203: no such program;
  * E2204: an argument that it cannot do without is missing.

@@ -159,6 +159,111 @@ tables 4 listed 2
 END
 }
 
+# weights CHECKPOINT TABLE [LIST]: its ids and rows, or what LIST holds of them, as JSON, sorted by id.
+weights()
+{
+    python3 - "$@" <<'END'
+import json, struct, sys
+m = json.load(open(sys.argv[1] + "/manifest.json"))
+def read(name, code, size):
+    t = m["tensors"][name]
+    with open(sys.argv[1] + "/" + m["files"][t["file"]]["name"], "rb") as f:
+        f.seek(t["offset"])
+        n = 1
+        for d in t["shape"]: n *= d
+        return struct.unpack(f"<{n}{code}", f.read(n * size))
+name = next(k[:-5] for k in m["tensors"] if k.endswith(sys.argv[2] + "_emb.weight.keys"))
+keys, rows = read(name + ".keys", "q", 8), read(name + ".rows", "f", 4)
+if len(sys.argv) > 3:
+    print(json.dumps(sorted(zip(keys, read(name + "." + sys.argv[3], "q", 8)))))
+    sys.exit()
+dim = m["tensors"][name + ".rows"]["shape"][1]
+print(json.dumps(sorted([k, [round(v, 5) for v in rows[i * dim:(i + 1) * dim]]] for i, k in enumerate(keys))))
+END
+}
+
+init_tables_are_what_a_run_starts_from()
+{
+    config "sgd_optimizer { lr: 0 }" && data
+    sed -i 's/dynamicemb { max_capacity: 200/dynamicemb { init_table: "init.csv" max_capacity: 20000/
+        s/frequency_admission_strategy { threshold: 2 }//' c.config
+    "$TRAINYARD" data convert --columns cate_id data/train ids.csv 2>/dev/null
+    # a vector for every id of the data, one of them twice
+    awk -F, 'NR > 1 { if (!seen[$1]++) print $1 "," $1 % 7 ";1;2;3;4;5;6;0.5"; last = $1 }
+        END { print last ",9;9;9;9;9;9;9;9" }' ids.csv >rows
+    { echo "id,vector"; cat rows; } >init.csv
+    run "$TRAINYARD" check c.config
+    out_has "a run does not read it: \`trainyard tables init\` makes a checkpoint of it for --fine-tune"
+    run "$TRAINYARD" tables init c.config --save-dir start --separator ';'
+    status 0
+    local n
+    n=$(sort -u -t, -k1,1 rows | wc -l)
+    out_has "cate_id_emb.weight: $n ids of at most 20000, init.csv; 1 rows were replaced by later ones of the same id"
+    out_has "next: trainyard train c.config --fine-tune start/model.ckpt-0"
+    run "$TRAINYARD" train c.config --model-dir m --fine-tune start/model.ckpt-0
+    status 0
+    # nothing was learnt: every id was known under the same key
+    weights start/model.ckpt-0 cate_id >want
+    weights m/model.ckpt-21 cate_id >got
+    cmp -s want got || fail "the rows differ: $(cut -c1-300 want got)"
+    grep -q '9.0, 9.0, 9.0' got || fail "the last row of an id does not count"
+    run "$TRAINYARD" tables init c.config --save-dir start --separator ';'
+    status 2
+    err_has "error[E0008]: output 'start/model.ckpt-0' exists; name another one, or say --overwrite"
+    run "$TRAINYARD" tables init c.config --save-dir start2
+    status 2
+    err_has "error[E2308]: init_table 'init.csv': row 1: its second column is no vector of 8 numbers"
+    sed 's/init_table: "init.csv"//' c.config >none.config
+    run "$TRAINYARD" tables init none.config --save-dir start3
+    status 2
+    err_has "error[E2307]: no feature has a dynamicemb block with init_table"
+}
+
+zch_tables_become_dynamic_ones()
+{
+    config "$adagrad" && data
+    trained a --set train_config.num_steps=12
+    python3 - <<'END'
+import re
+s = open("c.config").read()
+s = re.sub(r'zch \{.*?"lambda x: \(x > 1, 1\)" \}', 'dynamicemb { max_capacity: 5000 score_strategy: "LFU" }', s, flags=re.S)
+open("new.config", "w").write(s)
+END
+    run "$TRAINYARD" tables from-zch a --config new.config --save-dir start
+    status 0
+    out_has "user_id_emb.weight: 84 ids of at most 5000, with scores"
+    python3 - <<'END' || fail "not what the checkpoint had"
+import json
+m, old = (json.load(open(d + "/manifest.json")) for d in ("start/model.ckpt-0", "a/model.ckpt-11"))
+name = next(k for k in old["tensors"] if k.endswith("user_id_emb.weight.rows"))
+assert old["tensors"][name]["shape"] == [85, 8] and m["tensors"][name]["shape"] == [84, 8]
+assert name.replace(".rows", ".counts") in m["tensors"]
+other = lambda t: {k: v["checksum"] for k, v in t["tensors"].items() if "user_id" not in k}
+assert other(m) == other(old), "other tensors"
+END
+    run "$TRAINYARD" train new.config --model-dir b --fine-tune start/model.ckpt-0 \
+        --set train_config.num_steps=1 --set 'train_config.sparse_optimizer.adagrad_optimizer.lr=0'
+    status 0
+    weights a/model.ckpt-11 user_id >old
+    weights b/model.ckpt-0 user_id >new
+    python3 -c 'import json
+old, new = (dict(json.load(open(f))) for f in ("old", "new"))
+assert len(old) == 84 and all(new[k] == v for k, v in old.items())' || fail "rows are not those of before"
+    weights a/model.ckpt-11 user_id counts >old
+    weights b/model.ckpt-0 user_id counts >new
+    python3 -c 'import json
+old, new = (dict(json.load(open(f))) for f in ("old", "new"))
+assert sum(old.values()) > 100 and all(new[k] >= v for k, v in old.items())' || fail "counts are not those of before"
+    run "$TRAINYARD" tables from-zch a --config c.config --save-dir start2
+    status 2
+    err_has "error[E2309]: no table is zch in the checkpoint and dynamicemb in the config"
+    sed 's/embedding_dim: 8 dynamicemb { max_capacity: 5000/embedding_dim: 4 dynamicemb { max_capacity: 5000/' new.config >four.config
+    run "$TRAINYARD" tables from-zch a --config four.config --save-dir start2
+    status 2
+    err_has "has rows of 8 in the checkpoint and of 4 in the config"
+}
+
 tap_cases a_run_that_is_continued_ends_with_the_same_bytes \
     checkpoints_hold_what_training_touched another_table_is_not_taken_for_this_one \
-    tables_larger_than_memory_lie_in_files python_knows_first_values
+    tables_larger_than_memory_lie_in_files python_knows_first_values \
+    init_tables_are_what_a_run_starts_from zch_tables_become_dynamic_ones
