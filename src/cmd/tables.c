@@ -209,7 +209,7 @@ const struct cmd cmd_tables_init = {
 };
 
 static const struct cmd_example zch_examples[] = {
-    {"the latest checkpoint of a model_dir, for a config that has dynamicemb in place of zch",
+    {"the latest checkpoint of a model_dir, for a config with dynamicemb instead",
      "trainyard tables from-zch old_model --config new.config --save-dir start"},
     {0},
 };

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The shapes that TorchEasyRec's pages show are recognised as texts without blanks and
+ * have a kind of their own; every other lambda is a formula. Before a round its means and
+ * other values over all ids are worked out, then each id is one run of its operations.
+ */
 #include "embed/filter.h"
 
 #include <ctype.h>
@@ -84,15 +88,65 @@ enum rc embed_filter_parse(const char *text, struct embed_filter *out, struct er
         size_t name = strlen(named[i].name);
         if (strncmp(s, named[i].name, name) != 0)
             continue;
-        *out = (struct embed_filter){named[i].kind, named[i].usual};
+        *out = (struct embed_filter){.kind = named[i].kind, .at = named[i].usual};
         if (argument(s + name, lambda, i, out) && (s[name] || !partial))
             return RC_OK;
     }
-    return unknown(text, err);
+    out->kind = FILTER_FORMULA;
+    return pc_admission_parse(text, &out->formula) ? RC_OK : unknown(text, err);
 }
 
-bool embed_filter_keeps(const struct embed_filter *f, int64_t count, double mean,
-                        double chance)
+bool embed_filter_is_random(const struct embed_filter *f)
+{
+    return f->kind == FILTER_CHANCE || (f->kind == FILTER_FORMULA && f->formula.random);
+}
+
+/* Values of a sum's operations over all counts, as `over` says. */
+static double sum_of(const struct pc_admission *a, const struct pc_admission_sum *s,
+                     const int64_t *counts, size_t stride, int64_t n, const double *sums)
+{
+    double total = 0, squares = 0, most = -INFINITY, least = INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        double v = pc_admission_run(a, s->from, s->to, (double)counts[(size_t)i * stride],
+                                    0, sums);
+        total += v;
+        squares += v * v;
+        most = v > most ? v : most;
+        least = v < least ? v : least;
+    }
+    double mean = n ? total / (double)n : 0;
+    switch (s->over) {
+    case ADMIT_MEAN:
+        return mean;
+    case ADMIT_TOTAL:
+        return total;
+    case ADMIT_MOST:
+        return most;
+    case ADMIT_LEAST:
+        return least;
+    case ADMIT_COUNT:
+        return (double)n;
+    case ADMIT_STD: /* torch's, of a sample */
+        break;
+    }
+    double spread = squares - mean * total;
+    return n > 1 ? sqrt((spread > 0 ? spread : 0) / (double)(n - 1)) : NAN;
+}
+
+void embed_filter_begin(const struct embed_filter *f, const int64_t *counts,
+                        size_t stride, int64_t n, struct embed_filter_round *out)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += counts[(size_t)i * stride];
+    *out = (struct embed_filter_round){.mean = n ? (double)total / (double)n : 0};
+    for (int i = 0; f->kind == FILTER_FORMULA && i < f->formula.n_sums; i++)
+        out->sums[i] =
+            sum_of(&f->formula, &f->formula.sums[i], counts, stride, n, out->sums);
+}
+
+bool embed_filter_keeps(const struct embed_filter *f, const struct embed_filter_round *r,
+                        int64_t count, double chance)
 {
     switch (f->kind) {
     case FILTER_NONE:
@@ -100,9 +154,12 @@ bool embed_filter_keeps(const struct embed_filter *f, int64_t count, double mean
     case FILTER_ABOVE:
         return (double)count > f->at;
     case FILTER_MEAN:
-        return (double)count > f->at * mean;
+        return (double)count > f->at * r->mean;
     case FILTER_CHANCE:
         return 1 - pow(1 - f->at, (double)count) > chance;
+    case FILTER_FORMULA:
+        return pc_admission_run(&f->formula, 0, f->formula.n, (double)count, chance,
+                                r->sums) != 0;
     }
     return true;
 }

@@ -130,13 +130,13 @@ static double chance_of(const struct embed_keyed *k, int64_t id)
 /* Ids that have rows are updated; what is left are the newcomers, the best ones first. */
 static int64_t newcomers(struct embed_keyed *k, struct entry *e, int64_t n)
 {
-    int64_t total = 0, left = 0;
-    for (int64_t i = 0; i < n; i++)
-        total += e[i].count;
-    double mean = n ? (double)total / (double)n : 0;
-    bool chance = k->conf.filter.kind == FILTER_CHANCE;
+    int64_t left = 0;
+    struct embed_filter_round round;
+    const struct embed_filter *filter = &k->conf.filter;
+    bool chance = embed_filter_is_random(filter);
+    embed_filter_begin(filter, &e->count, sizeof(*e) / sizeof(int64_t), n, &round);
     for (int64_t i = 0; i < n; i++) {
-        if (!embed_filter_keeps(&k->conf.filter, e[i].count, mean,
+        if (!embed_filter_keeps(filter, &round, e[i].count,
                                 chance ? chance_of(k, e[i].id) : 0))
             continue;
         int64_t place = embed_idset_find(&k->ids, e[i].id);

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "text/pipeline/admission.h"
 #include "text/pipeline/pipeline_private.h"
 
 /* More than one is documented as illegal. */
@@ -106,19 +107,6 @@ static const char *squeezed(struct pc_check *x, const char *s)
     return out;
 }
 
-/* "(x>K,K)" */
-static bool is_plain_threshold(const char *s)
-{
-    struct str rest, first;
-    double a, b;
-    size_t n = strlen(s);
-    if (!str_starts(s, "(x>") || s[n - 1] != ')')
-        return false;
-    rest = str_of(s + 3, n - 4);
-    return str_split(&rest, ',', &first) && str_to_f64(first, &a) && rest.p &&
-           str_to_f64(rest, &b);
-}
-
 /* The admission filters that are understood. */
 static bool is_known_filter(struct pc_check *x, const char *text)
 {
@@ -128,7 +116,8 @@ static bool is_known_filter(struct pc_check *x, const char *text)
     const char *s = squeezed(x, text);
     bool lambda = str_starts(s, "lambdax:"), partial = str_starts(s, "partial(");
     s += lambda ? strlen("lambdax:") : partial ? strlen("partial(") : 0;
-    if (lambda && is_plain_threshold(s))
+    struct pc_admission formula;
+    if (pc_admission_parse(text, &formula))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (!str_starts(s, names[i]))

@@ -82,10 +82,10 @@ static int64_t uniques(struct embed_plain *p, struct held *out)
         out[k].last = p->times[i];
     }
     sort_ids(out, n);
-    double mean = n ? (double)p->n_history / (double)n : 0;
+    struct embed_filter_round round = {.mean = n ? (double)p->n_history / (double)n : 0};
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
-        if (embed_filter_keeps(&p->conf.filter, out[i].count, mean, 0))
+        if (embed_filter_keeps(&p->conf.filter, &round, out[i].count, 0))
             out[kept++] = out[i];
     sort_desc(out, kept, false);
     return kept;
@@ -374,8 +374,74 @@ static void filters_are_read_as_written(void)
               err.code == E2302);
     CHECK_STR(err.msg, "threshold_filtering_func 'partial(average_threshold_filter' is "
                        "not understood");
-    f = (struct embed_filter){FILTER_CHANCE, 0.5};
-    CHECK(embed_filter_keeps(&f, 2, 0, 0.74) && !embed_filter_keeps(&f, 2, 0, 0.75));
+    const struct embed_filter_round none = {0};
+    f = (struct embed_filter){.kind = FILTER_CHANCE, .at = 0.5};
+    CHECK(embed_filter_keeps(&f, &none, 2, 0.74) &&
+          !embed_filter_keeps(&f, &none, 2, 0.75));
+}
+
+/* Which of the counts 1, 2, 3, 10, 100 a formula keeps, as bits. */
+static unsigned kept_by(const char *text, double chance)
+{
+    static const int64_t counts[] = {1, 2, 3, 10, 100};
+    struct embed_filter f;
+    struct embed_filter_round r;
+    unsigned bits = 0;
+    if (embed_filter_parse(text, &f, NULL))
+        return 99;
+    CHECK(f.kind == FILTER_FORMULA);
+    embed_filter_begin(&f, counts, 1, 5, &r);
+    for (unsigned i = 0; i < 5; i++)
+        bits |= (unsigned)embed_filter_keeps(&f, &r, counts[i], chance) << i;
+    return bits;
+}
+
+/* Expected values are those of torch for the same tensor. */
+static void formulas_are_those_of_python(void)
+{
+    CHECK_INT(kept_by("lambda x: (x >= 3, 3)", 0), 28);
+    CHECK_INT(kept_by("lambda counts: (counts > 2 * 5 - 1, 9)", 0), 24);
+    CHECK_INT(kept_by("lambda x: (x > x.float().mean(), x.float().mean())", 0), 16);
+    CHECK_INT(kept_by("lambda x: (x > 0.1 * torch.mean(x.float()), 0)", 0), 28);
+    CHECK_INT(kept_by("lambda x: ((x > 1) & (x < 100), 1)", 0), 14);
+    CHECK_INT(kept_by("lambda x: (~(x > 1) | (x == 10), 1)", 0), 9);
+    CHECK_INT(kept_by("lambda x: (x % 2 == 0, 0)", 0), 26);
+    CHECK_INT(kept_by("lambda x: (x // 3 >= 1, 0)", 0), 28);
+    CHECK_INT(kept_by("lambda x: (-x + 4 > 0, 0)", 0), 7);
+    CHECK_INT(kept_by("lambda x: (x ** 2 > 99, 0)", 0), 24);
+    CHECK_INT(kept_by("lambda x: (x < x.max(), 0)", 0), 15);
+    CHECK_INT(kept_by("lambda x: (x > x.min() + len(x), 0)", 0), 24);
+    CHECK_INT(kept_by("lambda x: (x > x.sum() / x.numel(), 0)", 0), 16);
+    CHECK_INT(kept_by("lambda x: (x.log() > torch.sqrt(x.size(0)) - 1, 0)", 0), 24);
+    CHECK_INT(kept_by("lambda x: (x - x.float().mean() > x.float().std(), 0)", 0), 16);
+    CHECK_INT(kept_by("lambda x: ((x - (x - x.min()).float().mean()) > 0, 0)", 0), 16);
+    CHECK_INT(kept_by("lambda x: (torch.rand_like(x.float()) < 0.5, 0)", 0.4), 31);
+    CHECK_INT(kept_by("lambda x: (torch.rand_like(x.float()) < 0.5, 0)", 0.6), 0);
+}
+
+static void other_formulas_are_refused(void)
+{
+    static const char *const bad[] = {
+        "lambda x: (x, 1)",
+        "lambda x: (x > 1)",
+        "lambda x: (x > , 1)",
+        "lambda x: (x > 1, 1",
+        "lambda x: (x > 1, 1) y",
+        "lambda x: (x & 1 > 0, 1)",
+        "lambda x: (open(x), 1)",
+        "lambda x: (x.foo() > 1, 1)",
+        "lambda x: (x.size(1) > 1, 1)",
+        "lambda: (x > 1, 1)",
+        "lambda x: (x > 1 > 0, 1)",
+        "lambda x: ((((((((((((((((((((((((((((((((((((((((x > 1)))))))))))))))))))))))))))))))))))))))), 1)"};
+    struct embed_filter f;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK(embed_filter_parse(bad[i], &f, NULL) == RC_UNSUPPORTED);
+    char deep[2000] = "lambda x: (x > 1";
+    for (int i = 0; i < 200; i++)
+        strcat(deep, " + 1");
+    strcat(deep, ", 1)");
+    CHECK(embed_filter_parse(deep, &f, NULL) == RC_UNSUPPORTED);
 }
 
 static void settings_that_cannot_be_are_refused(void)
@@ -615,6 +681,8 @@ static const struct tap_case cases[] = {
     TAP(an_id_is_admitted_when_it_was_seen_often_enough),
     TAP(large_sets_stay_consistent),
     TAP(filters_are_read_as_written),
+    TAP(formulas_are_those_of_python),
+    TAP(other_formulas_are_refused),
     TAP(settings_that_cannot_be_are_refused),
     TAP(results_do_not_depend_on_threads),
     TAP(evaluation_reads_and_leaves_alone),
