@@ -138,6 +138,13 @@ struct backend_usage {
 
 #define BACKEND_ADDRESS_SIZE 256
 
+/* How a program is run beside a worker's. */
+struct backend_entry {
+    int64_t worker;
+    bool terminal;    /* its three files are one */
+    const char *mark; /* NAME=value for its environment, by which it is found again */
+};
+
 struct backend_ops {
     const char *name;
     /* Workers run on this machine's files: variables of the submission (PATH and kin) are
@@ -205,7 +212,7 @@ struct backend_ops {
     /* Optional: the program that runs another one beside a worker's (backend/exec.h), on its
      * own three files; argv lies in `a`. Without it the worker's process is entered.
      */
-    enum rc (*enter)(struct backend_job *j, int64_t worker, bool terminal,
+    enum rc (*enter)(struct backend_job *j, const struct backend_entry *e,
                      const char *const *argv, struct arena *a, const char *const **out,
                      struct job_contract_env *env, struct err *err) MUST_CHECK;
     /* Forgets `own` and closes `fd`; the worker goes on, and neither its handle nor what

@@ -435,7 +435,7 @@ static enum rc container_start(struct backend_job *j, struct backend_launch *at,
     return rc;
 }
 
-static enum rc container_enter(struct backend_job *j, int64_t worker, bool terminal,
+static enum rc container_enter(struct backend_job *j, const struct backend_entry *e,
                                const char *const *argv, struct arena *a,
                                const char *const **out, struct job_contract_env *env,
                                struct err *err)
@@ -445,8 +445,8 @@ static enum rc container_enter(struct backend_job *j, int64_t worker, bool termi
     words v = {0};
     if (!name)
         return err_coded(err, RC_NOTFOUND, E3203, "run a container: no podman or docker");
-    const char *const first[] = {name, "exec", terminal ? "-it" : "-i", "--",
-                                 container_name(j, worker, a)};
+    const char *const first[] = {name,    "exec", e->terminal ? "-it" : "-i",     "--env",
+                                 e->mark, "--",   container_name(j, e->worker, a)};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(&v, first[i]);
     for (argv = argv && argv[0] ? argv : shell; *argv; argv++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Namespaces are joined by the worker's process descriptor, and only those that differ from
  * ours: joining one's own user namespace is an error. A process namespace is entered by
- * fork, so a process of ours stays between us and the program; it ends the program when
- * the worker's shim ends. Identity, limits and system calls are those of a worker
+ * fork, so a process of ours stays between us and the program; it ends the program with the
+ * worker's shim, and with us (exec_guard.h): a pipe of which only we hold the other end
+ * tells it, however we end. Identity, limits and system calls are those of a worker
  * (jail_drop), in the same order: namespaces first, identity last.
  */
 #include "backend/exec.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,6 +27,7 @@
 #include "backend/backend.h"
 #include "backend/cgroup.h"
 #include "backend/confine.h"
+#include "backend/exec_guard.h"
 #include "backend/shim.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -32,16 +35,17 @@
 #include "job/record.h"
 
 #define ENVIRON_MAX (4 << 20)
-#define NESTING 4   /* of processes of ours around a program */
-#define LOOK_MS 100 /* between looks at the program */
+#define NESTING 4 /* of processes of ours around a program */
 
 /* What the child needs; all is read before namespaces are left. */
 struct entering {
     const struct backend_exec *x;
-    const struct jail *jail; /* NULL: as we are */
-    pid_t program;           /* the worker's */
-    int shim;                /* pidfd */
-    char *cgroup;            /* owned; NULL: none */
+    const struct proc_spec *by; /* a program that enters for us; NULL: we do */
+    const struct jail *jail;    /* NULL: as we are */
+    pid_t program;              /* the worker's */
+    struct backend_exec_guard guard;
+    sigset_t before; /* signals that were blocked before ours */
+    char *cgroup;    /* owned; NULL: none */
     char cwd[4096];
     VEC(const char *) env;
     struct arena arena;
@@ -98,10 +102,12 @@ static void read_env(struct entering *e)
         close(fd);
     text[n] = '\0';
     for (size_t i = 0; i < n; i += strlen(text + i) + 1)
-        if (strchr(text + i, '=') && !str_starts(text + i, "TERM="))
+        if (strchr(text + i, '=') && !str_starts(text + i, "TERM=") &&
+            !str_starts(text + i, EXEC_MARK "="))
             VEC_PUSH(&e->env, arena_strdup(&e->arena, text + i));
     if (e->x->term)
         VEC_PUSH(&e->env, arena_printf(&e->arena, "TERM=%.60s", e->x->term));
+    VEC_PUSH(&e->env, e->guard.mark);
     VEC_PUSH(&e->env, NULL);
     explicit_bzero(text, n); /* it may have held secrets */
     mem_free(text);
@@ -163,8 +169,9 @@ static void become(const struct entering *e, int to)
     static const char *const shell[] = {"/bin/sh", NULL};
     struct failure f = {.errnum = 0};
     const char *const *argv = e->x->argv && e->x->argv[0] ? e->x->argv : shell;
+    sigprocmask(SIG_SETMASK, &e->before, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (e->x->terminal && (setsid() < 0 || ioctl(0, TIOCSCTTY, 0) < 0))
+    if (setsid() < 0 || (e->x->terminal && ioctl(0, TIOCSCTTY, 0) < 0))
         fail(&f, "take the terminal");
     if (!f.errnum && e->jail)
         f.errnum = jail_drop(e->jail, f.what);
@@ -181,20 +188,45 @@ static void become(const struct entering *e, int to)
     _exit(127);
 }
 
-/* Between us and the program: ends it with the worker. Never returns. */
+static pid_t fork_program(const struct entering *e, int to, struct failure *f)
+{
+    if (join(e, f))
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(e, to);
+    if (pid < 0)
+        fail(f, "start a process");
+    return pid;
+}
+
+/* The program of the backend that enters; its terminal is ours, so it sees changes of size. */
+static pid_t start_helper(const struct entering *e, struct failure *f)
+{
+    struct proc *proc = NULL;
+    struct err err = {0};
+    if (e->x->terminal && ioctl(0, TIOCSCTTY, 0) < 0) {
+        fail(f, "take the terminal");
+        return -1;
+    }
+    if (proc_start(e->by, &proc, &err)) {
+        f->errnum = EIO;
+        snprintf(f->what, sizeof(f->what), "enter the worker: %.150s", err.msg);
+        return -1;
+    }
+    pid_t pid = proc_pid(proc);
+    proc_disown(proc);
+    return pid;
+}
+
+/* Between us and the program: ends it with the worker, or with us. Never returns. */
 static void stand_between(const struct entering *e, int to)
 {
     struct failure f = {.errnum = 0};
-    struct pollfd shim = {.fd = e->shim, .events = POLLIN};
     int status = 0;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int bad = join(e, &f);
-    pid_t pid = bad ? -1 : fork();
-    if (pid == 0)
-        become(e, to);
+    setsid(); /* what a terminal sends comes to us alone */
+    pid_t pid = e->by ? start_helper(e, &f) : fork_program(e, to, &f);
     if (pid < 0) {
-        if (!bad)
-            fail(&f, "start a process");
         ssize_t n = write(to, &f, sizeof(f));
         (void)n;
         _exit(126);
@@ -202,87 +234,129 @@ static void stand_between(const struct entering *e, int to)
     close(to);
     for (int i = 0; i < 3; i++) /* the program's alone: its end is seen */
         close(i);
-    while (waitpid(pid, &status, WNOHANG) == 0)
-        if (poll(&shim, 1, LOOK_MS) > 0) {
-            kill(pid, SIGKILL);
-            if (e->x->terminal)
-                kill(-pid, SIGKILL);
-            waitpid(pid, &status, 0);
-            break;
-        }
+    status = backend_exec_guard_wait(&e->guard, pid);
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-static enum rc run_entering(const struct entering *e, struct proc_exit *out,
-                            struct err *err)
+/* Our parent is this one no more, or was never. */
+static bool is_orphan(pid_t parent)
 {
-    int fds[2], status = 0;
+    return parent && getppid() != parent;
+}
+
+/* Waits for `pid`. When we are told to end, or who asked is gone, `life` is closed, which
+ * ends the program. Returns the signal that told us, or 0.
+ */
+static int wait_between(pid_t pid, int life, int signals, pid_t parent, int *status)
+{
+    int told = 0;
+    int over = (int)syscall(SYS_pidfd_open, pid, 0);
+    int asker = parent ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
+    struct pollfd fds[3] = {{.fd = over, .events = POLLIN},
+                            {.fd = signals, .events = POLLIN},
+                            {.fd = asker, .events = POLLIN}};
+    while (waitpid(pid, status, over < 0 ? 0 : WNOHANG) == 0) {
+        struct signalfd_siginfo info;
+        bool gone = fds[2].revents || (life >= 0 && is_orphan(parent));
+        if (fds[1].revents && read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+            told = told ? told : (int)info.ssi_signo;
+        if ((gone || told) && life >= 0) {
+            close(life);
+            life = fds[2].fd = -1;
+        }
+        while (poll(fds, 3, -1) < 0 && errno == EINTR)
+            ;
+    }
+    int fds_open[] = {over, asker, life};
+    for (size_t i = 0; i < ARRAY_LEN(fds_open); i++)
+        if (fds_open[i] >= 0)
+            close(fds_open[i]);
+    return told;
+}
+
+/* Those that end us; blocked, so that the program ends before we do. */
+static int take_signals(sigset_t *before)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, before);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static enum rc run_between(struct entering *e, struct proc_exit *out, struct err *err)
+{
+    int fds[2], life[2], status = 0, told = 0;
     struct failure f = {.errnum = 0};
-    if (pipe2(fds, O_CLOEXEC) < 0)
+    if (pipe2(fds, O_CLOEXEC) < 0 || pipe2(life, O_CLOEXEC) < 0)
         return err_sys(err, errno, "cannot run a program");
+    int signals = take_signals(&e->before);
+    e->guard.life = life[0];
+    e->guard.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[0]);
+        close(life[1]);
         stand_between(e, fds[1]);
     }
     close(fds[1]);
+    close(life[0]);
     ssize_t n = pid < 0 ? 0 : read(fds[0], &f, sizeof(f));
+    if (pid > 0)
+        told = wait_between(pid, life[1], signals, e->x->parent, &status);
     close(fds[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    close(e->guard.proc);
+    close(signals);
+    sigprocmask(SIG_SETMASK, &e->before, NULL);
     f.what[sizeof(f.what) - 1] = '\0';
     if (pid < 0 || n == (ssize_t)sizeof(f))
         return err_sys(err, pid < 0 ? EAGAIN : f.errnum, "cannot %s",
                        pid < 0 ? "start a process" : f.what);
     *out = (struct proc_exit){.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                              .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+                              .signal = WIFSIGNALED(status) ? WTERMSIG(status) : told};
     return RC_OK;
 }
 
-static enum rc enter_process(struct backend_job *j, const char *run,
-                             const struct backend_shim *shim,
-                             const struct backend_exec *x, struct proc_exit *out,
-                             struct err *err)
+static enum rc enter_process(struct backend_job *j, const char *run, struct entering *e,
+                             struct proc_exit *out, struct err *err)
 {
-    struct entering e = {
-        .x = x, .program = program_of(shim->worker), .shim = shim->pidfd};
     char *group = mem_printf("%s.cgroup", run);
     size_t n = 0;
-    if (fs_exists(group) && fs_read(group, 4096, &e.cgroup, &n, NULL))
-        e.cgroup = NULL;
-    enum rc rc = j->isolation ? confine_jail(j, NULL, &e.arena, &e.jail, err) : RC_OK;
-    read_env(&e);
-    read_cwd(&e);
+    if (fs_exists(group) && fs_read(group, 4096, &e->cgroup, &n, NULL))
+        e->cgroup = NULL;
+    enum rc rc = j->isolation ? confine_jail(j, NULL, &e->arena, &e->jail, err) : RC_OK;
+    read_env(e);
+    read_cwd(e);
     if (!rc)
-        rc = run_entering(&e, out, err);
-    for (size_t i = 0; i < e.env.n; i++)
-        if (e.env.at[i])
-            explicit_bzero((char *)(uintptr_t)e.env.at[i], strlen(e.env.at[i]));
-    VEC_RELEASE(&e.env);
-    arena_release(&e.arena);
-    mem_free(e.cgroup);
+        rc = run_between(e, out, err);
+    for (size_t i = 0; i < e->env.n; i++)
+        if (e->env.at[i] && e->env.at[i] != e->guard.mark)
+            explicit_bzero((char *)(uintptr_t)e->env.at[i], strlen(e->env.at[i]));
+    VEC_RELEASE(&e->env);
+    mem_free(e->cgroup);
     mem_free(group);
     return rc;
 }
 
 /* By the backend's own program, on our three files. */
-static enum rc enter_by_program(struct backend_job *j, const struct backend_exec *x,
+static enum rc enter_by_program(struct backend_job *j, struct entering *e,
                                 struct proc_exit *out, struct err *err)
 {
-    struct arena a = {0};
+    const struct backend_exec *x = e->x;
     struct job_contract_env env = {0};
-    struct proc *proc = NULL;
+    const struct backend_entry entry = {
+        .worker = x->worker, .terminal = x->terminal, .mark = e->guard.mark};
     const char *const *argv = NULL;
-    enum rc rc = j->ops->enter(j, x->worker, x->terminal, x->argv, &a, &argv, &env, err);
-    struct proc_spec spec = {
+    enum rc rc = j->ops->enter(j, &entry, x->argv, &e->arena, &argv, &env, err);
+    const struct proc_spec spec = {
         .argv = argv, .env = job_contract_env_list(&env), .same_group = true};
+    e->by = &spec;
+    e->guard.marked_only = true;
     if (!rc)
-        rc = proc_start(&spec, &proc, err);
-    if (!rc && !proc_wait(proc, -1, out))
-        rc = err_set(err, RC_IO, "cannot wait for a program");
-    proc_destroy(proc);
+        rc = run_between(e, out, err);
     job_contract_env_release(&env);
-    arena_release(&a);
     return rc;
 }
 
@@ -377,16 +451,21 @@ static enum rc enter_worker(struct seen *s, const struct backend_exec *x,
                             struct proc_exit *out, struct err *err)
 {
     struct backend_shim shim;
-    char *run = confine_run(&s->job, x->worker);
-    enum rc rc = RC_OK;
-    if (!backend_shim_attach(run, &shim)) {
+    struct entering e = {.x = x};
+    char *run = confine_run(&s->job, x->worker), id[JOB_ID_SIZE];
+    enum rc rc = job_id_new(id, err);
+    if (!rc && !backend_shim_attach(run, &shim)) {
         rc = err_coded(err, RC_INVAL, E3014, "worker %jd of job %s does not run",
                        (intmax_t)x->worker, s->job.id);
-    } else {
-        rc = s->job.ops->enter ? enter_by_program(&s->job, x, out, err)
-                               : enter_process(&s->job, run, &shim, x, out, err);
+    } else if (!rc) {
+        e.program = program_of(shim.worker);
+        e.guard.shim = shim.pidfd;
+        e.guard.mark = arena_printf(&e.arena, EXEC_MARK "=%s", id);
+        rc = s->job.ops->enter ? enter_by_program(&s->job, &e, out, err)
+                               : enter_process(&s->job, run, &e, out, err);
         backend_shim_release(&shim);
     }
+    arena_release(&e.arena);
     mem_free(run);
     return rc;
 }

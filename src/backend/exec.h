@@ -15,10 +15,12 @@ struct backend_exec {
     bool terminal;           /* stdin is one, for this program alone */
     const char *term;        /* kind of terminal, or NULL */
     const char *by;          /* who asks, for the record */
+    pid_t parent;            /* ours, which asks for another; 0: none */
 };
 
-/* Runs it on our stdin, stdout and stderr and waits for its end, which is also the
- * worker's. An Exec event says who ran what. For processes with one thread. RC_INVAL
+/* Runs it on our stdin, stdout and stderr and waits for its end, which comes at the latest
+ * with the worker's, with ours (HUP, INT and TERM end the program first) and with that of
+ * `parent`. An Exec event says who ran what. For processes with one thread. RC_INVAL
  * (E3014): the worker does not run, or elsewhere; RC_NOTFOUND, RC_IO: the program cannot be
  * started.
  */

@@ -5,7 +5,9 @@
  */
 #include "cmd/job_exec.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -13,7 +15,7 @@
 
 struct exec_conf {
     struct job_where where;
-    int64_t worker;
+    int64_t worker, parent;
     bool terminal, in_terminal;
     const char *by;
 };
@@ -24,6 +26,8 @@ static const struct opt exec_opts[] = {
     {OPT_BOOL(struct exec_conf, in_terminal, "false", "stdin is its terminal"),
      .hidden = true},
     {OPT_TEXT(struct exec_conf, by, NULL, "who asked"), .hidden = true},
+    {OPT_INT(struct exec_conf, parent, "0", 0, INT32_MAX, "process that asked"),
+     .hidden = true},
     JOB_WHERE_OPTS(struct exec_conf),
     JOB_SERVER_OPT(struct exec_conf),
     {0},
@@ -58,6 +62,24 @@ void job_terminal_size(struct winsize *out)
 {
     if (ioctl(0, TIOCGWINSZ, out) < 0 || !out->ws_row || !out->ws_col)
         *out = (struct winsize){.ws_row = 24, .ws_col = 80};
+}
+
+int job_terminal_signals(void)
+{
+    static const int which[] = {SIGWINCH, SIGHUP, SIGINT, SIGTERM};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_LEN(which); i++)
+        sigaddset(&set, which[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+int job_terminal_signal(int fd)
+{
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo
+                                                                  : 0;
 }
 
 static enum rc exec_beside(const struct exec_conf *c, const char *text,
@@ -97,7 +119,8 @@ static enum rc job_exec_command(const void *conf, const struct opt_args *args,
                              .n = n,
                              .terminal = c->terminal,
                              .in_terminal = c->in_terminal,
-                             .by = c->by};
+                             .by = c->by,
+                             .parent = c->parent};
     enum rc rc = exec_beside(c, args->at[0], &x, err);
     mem_free(argv);
     return rc;
@@ -124,14 +147,19 @@ static const struct cmd_example exec_examples[] = {
 
 #define ABOUT                                                                             \
     "The program sees what the worker sees: its files, processes, variables and limits, " \
-    "under the same identity and isolation. It ends with the worker. Only the owner of "  \
-    "a job and admins may do this; an Exec event and the server's audit log record it."
+    "under the same identity and isolation. It ends with the worker, and when you "       \
+    "interrupt this command or its connection is lost: it gets SIGHUP, and after five "   \
+    "seconds SIGKILL. Only the owner of a job and admins may do this; an Exec event and " \
+    "the server's audit log record it."
 
 const struct cmd cmd_job_exec = {
     .name = "job exec",
     .args = "ID -- COMMAND...",
     .summary = "run a program beside a running worker",
-    .description = ABOUT " The exit status is the program's.",
+    .description =
+        ABOUT " The exit status is the program's. The command is over when the "
+              "program has ended; a process that it leaves in the background "
+              "runs on, and what that writes later is not shown.",
     .examples = exec_examples,
     .opts = exec_opts,
     .conf_size = sizeof(struct exec_conf),

@@ -18,6 +18,7 @@ struct job_exec_ask {
     bool terminal;    /* give it one; ours is then only looked through */
     bool in_terminal; /* stdin is one already, for the program alone */
     const char *by;   /* who asks; NULL: the owner of the place */
+    int64_t parent;   /* the program ends with this process, our parent; 0: none */
 };
 
 enum rc job_exec_local(const struct cmd_place *p, const struct job_exec_ask *x,
@@ -33,5 +34,12 @@ struct job_terminal {
 void job_terminal_enter(struct job_terminal *t);
 void job_terminal_leave(struct job_terminal *t);
 void job_terminal_size(struct winsize *out); /* 24 by 80 when nobody knows */
+
+/* A descriptor that is readable when the window changes its size or we are told to end
+ * (HUP, INT, TERM), which is then left to us. The second says which: SIGWINCH, one that
+ * ends, or 0.
+ */
+int job_terminal_signals(void);
+int job_terminal_signal(int fd);
 
 #endif

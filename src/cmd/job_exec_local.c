@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +25,8 @@ static enum rc run_here(const struct cmd_place *p, const struct job_exec_ask *x,
                              .argv = x->argv,
                              .terminal = terminal,
                              .term = terminal ? getenv("TERM") : NULL,
-                             .by = x->by ? x->by : p->owner};
+                             .by = x->by ? x->by : p->owner,
+                             .parent = (pid_t)x->parent};
     enum rc rc = backend_exec_run(&p->p, &e, &exit, err);
     *status = exit.signal ? 128 + exit.signal : exit.code;
     return rc;
@@ -37,11 +37,16 @@ static void run_inside(const struct cmd_place *p, const struct job_exec_ask *x, 
 {
     struct err err = {0};
     int status = 0;
+    struct job_exec_ask mine = *x;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    mine.parent = getppid();
     for (int i = 0; i < 3; i++)
         dup2(slave, i);
     if (slave > 2)
         close(slave);
-    if (run_here(p, x, true, &status, &err)) {
+    if (run_here(p, &mine, true, &status, &err)) {
         fprintf(stderr, "trainyard job exec: %s\r\n", err.msg);
         status = 1;
     }
@@ -62,17 +67,21 @@ static bool copy(int from, int to)
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-static void relay(int master, int resized)
+/* Until the program has ended. A signal that ends us ends it first. */
+static void relay(int master, int signals, pid_t program)
 {
     struct pollfd fds[3] = {{.fd = master, .events = POLLIN},
                             {.fd = 0, .events = POLLIN},
-                            {.fd = resized, .events = POLLIN}};
+                            {.fd = signals, .events = POLLIN}};
     while (poll(fds, 3, -1) >= 0 || errno == EINTR) {
-        struct signalfd_siginfo info;
         struct winsize size;
-        if (fds[2].revents && read(resized, &info, sizeof(info)) > 0) {
+        int signal = fds[2].revents ? job_terminal_signal(signals) : 0;
+        if (signal == SIGWINCH) {
             job_terminal_size(&size);
             ioctl(master, TIOCSWINSZ, &size);
+        } else if (signal) {
+            kill(program, signal);
+            fds[1].fd = -1;
         }
         if (fds[1].revents && !copy(0, master)) {
             fds[1].fd = -1;
@@ -103,24 +112,20 @@ static enum rc run_on_terminal(const struct cmd_place *p, const struct job_exec_
                                int *status, struct err *err)
 {
     struct job_terminal ours;
-    sigset_t set;
     int slave, master = open_pair(&slave), ended = 0;
     if (slave < 0)
         return err_sys(err, errno, "cannot open a terminal");
-    sigemptyset(&set);
-    sigaddset(&set, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    int resized = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    int signals = job_terminal_signals();
     pid_t pid = fork();
     if (pid == 0)
         run_inside(p, x, slave);
     close(slave);
     job_terminal_enter(&ours);
     if (pid > 0)
-        relay(master, resized);
+        relay(master, signals, pid);
     job_terminal_leave(&ours);
     close(master);
-    close(resized);
+    close(signals);
     while (pid > 0 && waitpid(pid, &ended, 0) < 0 && errno == EINTR)
         ;
     *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);

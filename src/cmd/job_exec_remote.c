@@ -2,7 +2,8 @@
 /* At a server: one thread asks for output and prints it, this one sends what is typed. The
  * answer to a question for output comes when there is some, so a shell is as quick as the
  * way there and back. Both say how far they are, so a request that is sent again does no
- * harm.
+ * harm. A signal that ends us ends the program first, and its last output is still shown;
+ * a second one does not wait for that.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,17 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/job_exec.h"
 #include "http/execs.h"
+
+#define LOG_AREA "job"
+#define AGAIN_MS 50 /* until input that was not taken is sent again */
 
 struct session {
     const struct remote *server;
     char *path; /* owned: /api/v1/jobs/ID/exec/SESSION */
     int over;   /* eventfd: the last frame came */
+    struct job_terminal terminal;
+    int signal; /* that told us to end; 0: none */
     int status;
     struct err err;
     enum rc rc;
@@ -146,55 +152,87 @@ static enum rc send_input(const struct session *s, const char *query, const char
     return rc;
 }
 
-/* A program that does not read holds us up, not the server. False: it ended. */
-static bool send_all(struct session *s, const char *data, size_t n, bool end, int64_t *at)
+/* What was typed and has not been taken. */
+struct typed {
+    char block[16384];
+    size_t n, done;
+    bool end;   /* nothing follows */
+    bool whole; /* and the server knows it */
+    int64_t at; /* offset of what comes next */
+};
+
+/* A program that does not read holds us up, not the server. False: it takes no more. */
+static bool send_rest(struct session *s, struct typed *t)
 {
-    int64_t until = *at + (int64_t)n, taken = *at;
-    for (const char *from = data;;) {
-        struct pollfd over = {.fd = s->over, .events = POLLIN};
-        if (send_input(s, end ? "&end=true" : "", from, (size_t)(until - *at), *at,
-                       &taken))
-            return false;
-        from += taken - *at;
-        *at = taken;
-        if (taken >= until)
-            return true;
-        if (poll(&over, 1, 50) > 0)
-            return false;
-    }
+    int64_t taken = t->at;
+    if (send_input(s, t->end ? "&end=true" : "", t->block + t->done, t->n - t->done,
+                   t->at, &taken))
+        return false;
+    t->done += (size_t)(taken - t->at);
+    t->at = taken;
+    t->whole = t->end && t->done >= t->n;
+    return true;
 }
 
-static void tell_size(struct session *s, int resized, int64_t at)
+static bool read_typed(struct session *s, struct typed *t)
 {
-    struct signalfd_siginfo info;
+    ssize_t n = read(0, t->block, sizeof(t->block));
+    if (n < 0 && errno == EINTR)
+        return true;
+    t->n = n > 0 ? (size_t)n : 0;
+    t->done = 0;
+    t->end = n <= 0;
+    return send_rest(s, t);
+}
+
+static void tell_size(struct session *s, int64_t at)
+{
     struct winsize size;
     char query[64];
     int64_t taken;
-    if (read(resized, &info, sizeof(info)) <= 0)
-        return;
     job_terminal_size(&size);
     snprintf(query, sizeof(query), "&rows=%d&columns=%d", size.ws_row, size.ws_col);
     if (send_input(s, query, "", 0, at, &taken))
         return; /* the next change may come through */
 }
 
-static void send_typed(struct session *s, int resized)
+static void end_program(struct session *s, int signal)
 {
-    char block[16384];
-    int64_t at = 0;
+    struct err err = {0};
+    struct remote_ask q = {.method = "DELETE", .path = s->path};
+    if (s->signal) { /* for the second time */
+        job_terminal_leave(&s->terminal);
+        _exit(128 + signal);
+    }
+    s->signal = signal;
+    if (remote_call(s->server, &q, NULL, NULL, &err))
+        log_warn("%s", err.msg); /* the server ends it when we ask no more */
+}
+
+static void send_typed(struct session *s, int signals)
+{
+    struct typed t = {.n = 0};
+    bool open = true;
     struct pollfd fds[3] = {{.fd = s->over, .events = POLLIN},
-                            {.fd = 0, .events = POLLIN},
-                            {.fd = resized, .events = POLLIN}};
-    while ((poll(fds, 3, -1) >= 0 || errno == EINTR) && !fds[0].revents) {
-        if (fds[2].revents)
-            tell_size(s, resized, at);
-        if (!fds[1].revents)
-            continue;
-        ssize_t n = read(0, block, sizeof(block));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (!send_all(s, block, n > 0 ? (size_t)n : 0, n <= 0, &at) || n <= 0)
-            fds[1].fd = -1;
+                            {.fd = signals, .events = POLLIN},
+                            {.fd = 0, .events = POLLIN}};
+    for (;;) {
+        bool rest = open && t.done < t.n;
+        fds[2].fd = open && !rest ? 0 : -1;
+        if (poll(fds, 3, rest ? AGAIN_MS : -1) < 0 && errno != EINTR)
+            return;
+        if (fds[0].revents)
+            return;
+        int signal = fds[1].revents ? job_terminal_signal(signals) : 0;
+        if (signal == SIGWINCH)
+            tell_size(s, t.at);
+        else if (signal)
+            end_program(s, signal);
+        if (rest)
+            open = send_rest(s, &t);
+        else if (fds[2].revents)
+            open = read_typed(s, &t);
+        open = open && !t.whole;
     }
 }
 
@@ -202,13 +240,8 @@ enum rc job_exec_remote(const struct cmd_place *p, const struct job_exec_ask *x,
                         int *status, struct err *err)
 {
     struct session s = {.server = &p->remote, .over = eventfd(0, EFD_CLOEXEC)};
-    struct job_terminal ours = {.raw = false};
     pthread_t thread;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGWINCH);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    int resized = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    int signals = job_terminal_signals();
     buf_init(&s.rest, (size_t)64 << 20);
     enum rc rc = start(p, x, &s, err);
     int bad = rc ? 0 : pthread_create(&thread, NULL, read_all, &s);
@@ -216,15 +249,15 @@ enum rc job_exec_remote(const struct cmd_place *p, const struct job_exec_ask *x,
         rc = err_sys(err, bad, "cannot start a thread");
     if (!rc) {
         if (x->terminal)
-            job_terminal_enter(&ours);
-        send_typed(&s, resized);
+            job_terminal_enter(&s.terminal);
+        send_typed(&s, signals);
         pthread_join(thread, NULL);
-        job_terminal_leave(&ours);
+        job_terminal_leave(&s.terminal);
         rc = s.rc;
         *err = s.err;
-        *status = s.status;
+        *status = s.signal ? 128 + s.signal : s.status;
     }
-    close(resized);
+    close(signals);
     close(s.over);
     buf_release(&s.rest);
     mem_free(s.path);

@@ -112,3 +112,12 @@ enum rc http_write_exec(struct http_call *c, struct err *err)
     json_close(&c->json, '}');
     return RC_OK;
 }
+
+enum rc http_stop_exec(struct http_call *c, struct err *err)
+{
+    bool away = false;
+    enum rc rc = elsewhere(c, &away, err);
+    if (rc || away)
+        return rc;
+    return http_execs_stop(c->api->execs, c->params[1], c->params[0], c->who.name, err);
+}

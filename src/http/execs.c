@@ -2,8 +2,11 @@
 /* One lock for all: there are few sessions, and nothing slow happens under it. A session's
  * thread is the only one that reads its process; it stops reading while more is held than
  * BUFFER, so that a client that is slow slows the program down and not the server. A
- * request for output that finds none suspends its connection, and the thread resumes it.
- * Bytes are let go when the client says that it has them.
+ * request for output that finds none suspends its connection, and the thread resumes it;
+ * while it is suspended only the thread can see that the client closes it. Bytes are let
+ * go when the client says that it has them. The end of a session is the end of its
+ * process, which ends the program and itself (backend/exec.h): processes that the program
+ * has left behind may hold its output for as long as they like.
  */
 #include "http/execs.h"
 
@@ -29,7 +32,9 @@
 #define BUFFER ((size_t)256 << 10)
 #define BLOCK 16384
 #define BEAT_NS (10 * CLOCK_SECOND) /* then an empty answer */
-#define GONE_NS (40 * CLOCK_SECOND) /* without a question: the client has gone */
+#define GONE_NS (20 * CLOCK_SECOND) /* without a question: the client has gone */
+#define LEFT_NS (3 * CLOCK_SECOND)  /* the same, after it closed its connection */
+#define END_NS (8 * CLOCK_SECOND)   /* for a program and its process to end */
 #define PER_USER 16
 #define TICK_MS 200
 
@@ -43,6 +48,7 @@ struct session {
     int64_t base;             /* offset of the first of them */
     int64_t taken;            /* bytes of input */
     int64_t asked;            /* monotonic, of the last question */
+    bool left;                /* the client closed its connection after it */
     bool over, stop, done;    /* the last frame is there; to be ended; its thread ended */
     pthread_t thread;
     struct reader *reader; /* waits */
@@ -59,6 +65,7 @@ struct reader {
 struct http_execs {
     pthread_mutex_t lock;
     struct session *first;
+    bool ending; /* nobody waits any more */
 };
 
 static void put_frame(struct session *s, int kind, const char *data, size_t n)
@@ -97,38 +104,71 @@ static void read_stream(struct session *s, int i)
     }
 }
 
+/* The lock is held. */
+static bool hung_up(const struct reader *r)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd fd = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    return poll(&fd, 1, 0) > 0;
+}
+
 /* False: it has to be ended. */
 static bool go_on(struct session *s, bool *full)
 {
     int64_t now = clock_mono_ns();
     pthread_mutex_lock(&s->all->lock);
+    const struct reader *r = s->reader;
+    bool waiting = r && r->waiting;
     *full = s->held.n > BUFFER;
-    bool gone = now - s->asked > GONE_NS && !(s->reader && s->reader->waiting);
-    if (s->reader && s->reader->waiting && now - s->reader->since > BEAT_NS)
+    if (waiting && hung_up(r))
+        s->left = true;
+    if (waiting && (s->left || now - r->since > BEAT_NS))
         wake(s);
+    bool gone = !waiting && now - s->asked > (s->left ? LEFT_NS : GONE_NS);
     bool stop = s->stop || gone;
     pthread_mutex_unlock(&s->all->lock);
     return !stop;
+}
+
+/* Reads what there is; false: there was nothing for a while. */
+static bool read_streams(struct session *s, bool full, bool ended)
+{
+    struct pollfd fds[3] = {{.fd = full ? -1 : s->out[0], .events = POLLIN},
+                            {.fd = full ? -1 : s->out[1], .events = POLLIN},
+                            {.fd = ended ? -1 : proc_pidfd(s->proc), .events = POLLIN}};
+    if (poll(fds, 3, ended && !full ? 0 : TICK_MS) <= 0)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (s->out[i] >= 0 && fds[i].revents)
+            read_stream(s, i);
+    return true;
+}
+
+/* Reads until it has ended; one that has to end is told, and killed later. */
+static void attend(struct session *s, struct proc_exit *exit)
+{
+    bool full = false, ended = false, more = true;
+    int64_t until = 0;
+    while (!ended || more || (full && !until)) {
+        if (!go_on(s, &full) && !until) {
+            proc_signal(s->proc, SIGHUP);
+            until = clock_mono_ns() + END_NS;
+        }
+        more = read_streams(s, full, ended) || !ended;
+        ended = proc_poll(s->proc, exit);
+        if (until && !ended && clock_mono_ns() > until)
+            break;
+    }
+    if (!ended)
+        proc_terminate(s->proc, 0, exit);
 }
 
 static void *session_main(void *arg)
 {
     struct session *s = arg;
     struct proc_exit exit = {.code = -1, .signal = SIGKILL};
-    bool full = false;
-    while (go_on(s, &full) && (s->out[0] >= 0 || s->out[1] >= 0)) {
-        struct pollfd fds[2] = {{.fd = full ? -1 : s->out[0], .events = POLLIN},
-                                {.fd = full ? -1 : s->out[1], .events = POLLIN}};
-        if (poll(fds, 2, TICK_MS) <= 0)
-            continue;
-        for (int i = 0; i < 2; i++)
-            if (s->out[i] >= 0 && fds[i].revents)
-                read_stream(s, i);
-    }
-    if (s->out[0] >= 0 || s->out[1] >= 0)
-        proc_terminate(s->proc, 1, &exit);
-    else
-        proc_wait(s->proc, -1, &exit);
+    attend(s, &exit);
     char text[16];
     snprintf(text, sizeof(text), "%d", exit.signal ? 128 + exit.signal : exit.code);
     pthread_mutex_lock(&s->all->lock);
@@ -180,8 +220,9 @@ enum rc http_execs_create(struct http_execs **out, struct err *err)
 void http_execs_end(struct http_execs *x)
 {
     bool left = x != NULL;
-    for (int i = 0; left && i < 100; i++) {
+    for (int i = 0; left && i < 200; i++) { /* longer than END_NS */
         pthread_mutex_lock(&x->lock);
+        x->ending = true;
         for (struct session *s = x->first; s; s = s->next) {
             s->stop = true;
             wake(s);
@@ -229,11 +270,17 @@ static int open_terminal(int *slave)
 
 typedef VEC(const char *) words;
 
+struct numbers {
+    char worker[24], parent[24];
+};
+
 static void fill_argv(const struct http_exec_start *s, const char *self,
-                      const char *worker, words *v)
+                      struct numbers *n, words *v)
 {
-    const char *const first[] = {self,    "job",      "exec", "--by",
-                                 s->user, "--worker", worker};
+    snprintf(n->worker, sizeof(n->worker), "%jd", (intmax_t)s->worker);
+    snprintf(n->parent, sizeof(n->parent), "%jd", (intmax_t)getpid());
+    const char *const first[] = {self,       "job",     "exec",     "--by",   s->user,
+                                 "--worker", n->worker, "--parent", n->parent};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(v, first[i]);
     if (s->terminal)
@@ -249,15 +296,15 @@ static void fill_argv(const struct http_exec_start *s, const char *self,
 static enum rc start_program(struct session *n, const struct http_exec_start *s,
                              struct err *err)
 {
-    char worker[24], *self = backend_agent_program();
+    struct numbers numbers;
+    char *self = backend_agent_program();
     char *dir = mem_printf("TRAINYARD_DIR=%s", s->place->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", s->place->where);
     char *term = mem_printf("TERM=%.60s", s->term && *s->term ? s->term : "dumb");
     const char *env[] = {dir, store, term, "TRAINYARD_SERVER", "TRAINYARD_TOKEN", NULL};
     words argv = {0};
     int slave = -1;
-    snprintf(worker, sizeof(worker), "%jd", (intmax_t)s->worker);
-    fill_argv(s, self, worker, &argv);
+    fill_argv(s, self, &numbers, &argv);
     enum rc rc = RC_OK;
     if (s->terminal && (n->terminal = open_terminal(&slave)) < 0)
         rc = err_sys(err, errno, "cannot open a terminal");
@@ -366,7 +413,7 @@ static ssize_t read_output(void *arg, uint64_t pos, char *to, size_t max)
         r->at += (int64_t)n;
         r->sent = true;
         result = (ssize_t)n;
-    } else if (s && !r->sent && !s->over && !s->stop &&
+    } else if (s && !r->sent && !s->over && !s->left && !s->all->ending &&
                clock_mono_ns() - r->since < BEAT_NS) {
         r->waiting = true;
         MHD_suspend_connection(r->conn);
@@ -410,6 +457,7 @@ enum rc http_execs_read(struct http_execs *x, const char *id, const char *job,
         r->s = s;
         s->reader = r;
         s->asked = r->since;
+        s->left = false;
     }
     pthread_mutex_unlock(&x->lock);
     struct MHD_Response *response =
@@ -446,6 +494,17 @@ enum rc http_execs_write(struct http_execs *x, const char *id, const char *job,
         *taken = s->taken;
         s->asked = clock_mono_ns();
     }
+    pthread_mutex_unlock(&x->lock);
+    return s ? RC_OK : RC_NOTFOUND;
+}
+
+enum rc http_execs_stop(struct http_execs *x, const char *id, const char *job,
+                        const char *user, struct err *err)
+{
+    pthread_mutex_lock(&x->lock);
+    struct session *s = find(x, id, job, user, err);
+    if (s)
+        s->stop = true;
     pthread_mutex_unlock(&x->lock);
     return s ? RC_OK : RC_NOTFOUND;
 }

@@ -4,8 +4,9 @@
  * A session is a process of ours (`trainyard job exec`) with a thread that reads what it
  * writes. A client asks for output with the number of bytes that it has; the answer comes
  * when there is more, or empty after a while. Input comes in requests of its own, with its
- * offset, so that one that is sent again does nothing. A session whose client does not ask
- * any more is ended.
+ * offset, so that one that is sent again does nothing. A session whose client closes its
+ * connection or does not ask any more is ended, and all end with the server, however that
+ * ends.
  *
  * Output is frames: one byte (EXEC_OUT, EXEC_ERR, EXEC_END), four bytes of length, most
  * significant first, and so many bytes. The last has the exit status as a text.
@@ -54,5 +55,8 @@ struct http_exec_input {
 enum rc http_execs_write(struct http_execs *x, const char *id, const char *job,
                          const char *user, const struct http_exec_input *in,
                          int64_t *taken, struct err *err) MUST_CHECK;
+/* Ends the program: HUP, and after a while KILL. What it still writes can be read. */
+enum rc http_execs_stop(struct http_execs *x, const char *id, const char *job,
+                        const char *user, struct err *err) MUST_CHECK;
 
 #endif

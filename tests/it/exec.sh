@@ -53,16 +53,6 @@ start()
     export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
 }
 
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
 # What a program beside a worker sees, wherever it is asked for.
 looks_around()
 {
@@ -189,22 +179,127 @@ members_of_a_project_may_look_but_not_run()
     finish
 }
 
-a_session_ends_with_its_client()
+# runs WHAT, ends WHAT: a program with that in its command line is there; is gone within ten seconds.
+runs()
+{
+    for _ in $(seq 100); do pgrep -f "^$1" >/dev/null && return; sleep 0.1; done
+    fail "'$1' does not run"
+}
+ends()
+{
+    for _ in $(seq 100); do pgrep -f "^$1" >/dev/null || return 0; sleep 0.1; done
+    fail "'$1' is left"
+    pkill -9 -f "^$1"
+}
+
+# Whatever ends the client: the program, what it started, and what has left its session.
+ends_with_its_client() # ID
+{
+    local signal id=$1
+    for signal in KILL INT TERM HUP; do
+        env --default-signal=INT,HUP "$TRAINYARD" job exec "$id" -- \
+            sh -c 'sleep 4712 & setsid sleep 4713 & trap "echo bye; exit 3" HUP; echo up >&2; while :; do sleep 0.1; done' >bye.$signal 2>up.$signal </dev/zero &
+        for _ in $(seq 100); do grep -q up up.$signal && break; sleep 0.1; done
+        runs 'sleep 4712'
+        runs 'sleep 4713'
+        kill -s $signal $!
+        wait $!
+        is "status after $signal" $? $((128 + $(kill -l $signal)))
+        ends 'sleep 471[23]'
+        [ $signal = KILL ] || is "its last words after $signal" "$(cat bye.$signal)" bye
+    done
+    # One that does not listen is killed.
+    "$TRAINYARD" job exec "$id" -- sh -c 'trap "" HUP; sleep 4714; sleep 4714' &
+    runs 'sleep 4714'
+    kill $!
+    wait $!
+    ends 'sleep 4714'
+}
+
+a_program_ends_with_its_client()
+{
+    place
+    local id
+    id=$(submit_job)
+    wait_for_log "$id" up
+    ends_with_its_client "$id"
+    # A terminal that is closed under the program.
+    cat >close.py <<'PY'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+time.sleep(1)
+os.write(fd, b"(trap '' HUP; sleep 4715) & sleep 4716\n")
+time.sleep(2)
+os.close(fd)
+PY
+    python3 close.py "$TRAINYARD" job shell "$id"
+    ends 'sleep 471[56]'
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+}
+
+a_session_ends_with_its_client_and_its_server()
 {
     start
     local id
     id=$(submit_job)
     wait_for_log "$id" up
-    "$TRAINYARD" job exec "$id" -- sleep 4712 &
-    sleep 2
-    pgrep -f '^sleep 4712' >/dev/null || fail "it does not run"
-    kill -9 $!
+    ends_with_its_client "$id"
+    "$TRAINYARD" job exec "$id" -- sleep 4717 &
+    runs 'sleep 4717'
     kill "$server"
     wait "$server" 2>/dev/null
-    for _ in $(seq 100); do pgrep -f '^sleep 4712' >/dev/null || break; sleep 0.1; done
-    pgrep -f '^sleep 4712' >/dev/null && fail "it is left"
+    ends 'sleep 4717'
+    kill -9 $! 2>/dev/null
     start
+    "$TRAINYARD" job exec "$id" -- sleep 4718 &
+    runs 'sleep 4718'
+    kill -9 "$server"
+    ends 'sleep 4718'
+    kill -9 $! 2>/dev/null
+    wait "$server" 2>/dev/null
+    start
+    run "$TRAINYARD" job exec "$id" -- echo again
+    out_is <<<again
     "$TRAINYARD" job stop --force "$id" >/dev/null
+    finish
+}
+
+interrupted_sessions_do_not_use_up_what_a_user_may_run()
+{
+    start
+    local id pids=()
+    id=$(submit_job)
+    wait_for_log "$id" up
+    for _ in $(seq 16); do
+        # Nothing of it can be read any more, and it goes on.
+        "$TRAINYARD" job exec "$id" -- sh -c 'exec >/dev/null 2>&1 </dev/null; exec sleep 4719' &
+        pids+=($!)
+    done
+    for _ in $(seq 100); do [ "$(pgrep -fc '^sleep 4719')" = 16 ] && break; sleep 0.1; done
+    run "$TRAINYARD" job exec "$id" -- true
+    err_has "you run 16 programs beside jobs already"
+    kill -9 "${pids[@]}"
+    ends 'sleep 4719'
+    run "$TRAINYARD" job exec "$id" -- echo again
+    out_is <<<again
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+    finish
+}
+
+a_child_in_the_background_is_not_waited_for()
+{
+    start
+    local id
+    id=$(submit_job)
+    wait_for_log "$id" up
+    run timeout 20 "$TRAINYARD" job exec "$id" -- sh -c 'sleep 4720 & echo started; exit 5'
+    status 5
+    out_is <<<started
+    runs 'sleep 4720'
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+    ends 'sleep 4720'
     finish
 }
 
@@ -219,6 +314,14 @@ it_works_in_containers()
     run "$TRAINYARD" job exec "$id" -- /bin/sh -c 'echo "[$CITY]"; cat here; exit 7'
     status 7
     printf '[Ulm]\nfrom the job\n' | out_is
+    local signal
+    for signal in TERM KILL; do
+        "$TRAINYARD" job exec "$id" -- /bin/sh -c 'sleep 4721; true' &
+        runs 'sleep 4721'
+        kill -s $signal $!
+        wait $!
+        ends 'sleep 4721'
+    done
     "$TRAINYARD" job stop --force "$id" >/dev/null
     run "$TRAINYARD" job wait --timeout 30s "$id"
 }
@@ -247,4 +350,5 @@ while True: pass"')
 }
 
 tap_cases a_program_runs_beside_a_worker over_a_server_it_is_as_isolated_as_the_worker members_of_a_project_may_look_but_not_run \
-    a_session_ends_with_its_client it_works_in_containers top_shows_what_jobs_use
+    a_program_ends_with_its_client a_session_ends_with_its_client_and_its_server interrupted_sessions_do_not_use_up_what_a_user_may_run \
+    a_child_in_the_background_is_not_waited_for it_works_in_containers top_shows_what_jobs_use
