@@ -126,8 +126,7 @@ static enum rc send_source(const struct cmd_place *p, struct job_spec *spec,
     return rc;
 }
 
-/* Is the input a path of this machine, rather than something the server knows? */
-static bool is_own_path(const char *value)
+bool job_send_is_path(const char *value)
 {
     return str_starts(value, "file://") ||
            (!strstr(value, "://") && !str_starts(value, "dataset:") &&
@@ -167,7 +166,7 @@ static enum rc send_inputs(const struct cmd_place *p, struct job_spec *spec,
     for (int64_t i = 0; i < spec->s->n_input; i++) {
         const struct schema_kv_STR *in = &spec->s->input[i];
         char *sent = NULL;
-        if (!is_own_path(in->value))
+        if (!job_send_is_path(in->value))
             continue;
         enum rc rc = send_input(p, in->value, cwd, &sent, err);
         if (rc)
@@ -267,6 +266,17 @@ static enum rc post_job(const struct cmd_place *p, const struct job_spec *spec,
     return rc;
 }
 
+enum rc job_send_files(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
+                       struct job_submit_result *out, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (spec->s->has_source && !str_starts(spec->s->source, SNAPSHOT_PREFIX))
+        rc = send_source(p, spec, cwd, out, err);
+    if (!rc)
+        rc = send_inputs(p, spec, cwd, err);
+    return rc ? rc : put_secrets(spec, err);
+}
+
 enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
                  struct job_submit_result *out, struct err *err)
 {
@@ -274,12 +284,8 @@ enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *c
     char token[JOB_ID_SIZE];
     bool own_token = spec->s->has_client_token;
     enum rc rc = job_id_new(token, err);
-    if (!rc && spec->s->has_source && !str_starts(spec->s->source, SNAPSHOT_PREFIX))
-        rc = send_source(p, spec, cwd, &r, err);
     if (!rc)
-        rc = send_inputs(p, spec, cwd, err);
-    if (!rc)
-        rc = put_secrets(spec, err);
+        rc = job_send_files(p, spec, cwd, &r, err);
     if (!rc && !own_token) /* an answer that was lost does not make a second job */
         job_spec_put(spec, "client_token", token);
     if (!rc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The job of a schedule is read and checked as `job submit` does it, then kept as a spec in
- * which dates are still to be filled in.
+ * which dates are still to be filled in. A server is sent files and secrets now.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/job_flags.h"
+#include "cmd/job_send.h"
 #include "cmd/schedule_common.h"
 #include "team/fire.h"
 #include "team/schedule_json.h"
@@ -67,18 +68,42 @@ static enum rc put_params(const struct opt_list *l, struct buf *out, struct err 
     return RC_OK;
 }
 
-/* The job as it was written, with where it was written. */
+/* What a server is sent now cannot be chosen by a date later. */
+static enum rc check_inputs(const struct job_spec *spec, struct err *err)
+{
+    for (int64_t i = 0; i < spec->s->n_input; i++) {
+        const struct schema_kv_STR *in = &spec->s->input[i];
+        if (job_send_is_path(in->value) &&
+            (strstr(in->value, "${") || strstr(in->value, "$[")))
+            return err_coded(
+                err, RC_INVAL, E3005,
+                "input '%.100s': '%.200s' depends on the date, but a path of "
+                "this machine is sent to the server once, when the schedule "
+                "is created; name a dataset",
+                in->key, in->value);
+    }
+    return RC_OK;
+}
+
+/* The job as it was written: with where it was written, or with what it needs of this
+ * machine as the server has it then.
+ */
 static enum rc put_spec(const struct create_conf *c, const struct opt_args *args,
-                        bool here, struct buf *out, struct err *err)
+                        const struct cmd_place *p, struct buf *out, struct err *err)
 {
     struct job_spec spec;
+    struct job_submit_result sent = {.copied = false};
     char cwd[4096];
     enum rc rc = job_flags_load(opts, c, args, 1, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
+    if (!rc && p->ops->here)
+        job_spec_put(&spec, "workdir", cwd);
+    else if (!rc)
+        rc = check_inputs(&spec, err);
+    if (!rc && !p->ops->here)
+        rc = job_send_files(p, &spec, cwd, &sent, err);
     if (!rc) {
-        if (here)
-            job_spec_put(&spec, "workdir", cwd);
         job_spec_print(&spec, out);
         rc = buf_check(out, err);
     }
@@ -125,7 +150,7 @@ static enum rc create_schedule(const struct create_conf *c, const struct opt_arg
     if (!rc)
         rc = put_params(&c->param, &params, err);
     if (!rc)
-        rc = put_spec(c, args, p->ops->here, &spec, err);
+        rc = put_spec(c, args, p, &spec, err);
     if (!rc) {
         char *kept = mem_printf("%s %s", c->catch_up, c->overlap);
         struct store_schedule x = {
@@ -146,6 +171,8 @@ static enum rc create_schedule(const struct create_conf *c, const struct opt_arg
         mem_free(kept);
     }
     buf_release(&params);
+    if (spec.p)
+        explicit_bzero(spec.p, spec.n); /* it may hold secrets */
     buf_release(&spec);
     return rc;
 }
@@ -186,7 +213,8 @@ const struct cmd cmd_schedule_create = {
         "them to protect them from the shell.\n"
         "\n"
         "A server, or `trainyard schedule due`, submits jobs when they are due. "
-        "--source is copied at that time.",
+        "--source is copied at that time; a server is sent it, inputs that are paths of "
+        "this machine and the values of secrets when the schedule is created.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct create_conf),

@@ -19,7 +19,7 @@ static enum rc local_schedule_create(const struct cmd_place *p, struct store_sch
                                      struct arena *a, struct err *err)
 {
     x->owner = p->owner;
-    return team_schedule_create(&p->p, x, clock_wall_ns(), err);
+    return team_schedule_create(&p->p, x, NULL, clock_wall_ns(), err);
 }
 
 static enum rc local_schedule_get(const struct cmd_place *p, const char *name,

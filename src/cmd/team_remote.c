@@ -233,6 +233,8 @@ static enum rc remote_schedule_create(const struct cmd_place *p, struct store_sc
     enum rc rc = buf_check(&body, err);
     if (!rc)
         rc = ask_server(p, "POST", mem_strdup("/schedules"), buf_str(&body), NULL, err);
+    if (body.p)
+        explicit_bzero(body.p, body.n); /* it may hold secrets */
     buf_release(&body);
     if (!rc)
         rc = remote_schedule_get(p, x->name, &l, NULL, 0, err);

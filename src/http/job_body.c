@@ -237,6 +237,31 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
     return job_spec_again(spec, err);
 }
 
+enum rc http_job_body_secrets(struct http_call *c, struct node *job,
+                              const struct node **secrets, const char *const **values,
+                              struct err *err)
+{
+    const struct node *map = node_find(job, "secret_values");
+    if (map && map->kind != NODE_MAP)
+        return err_coded(err, RC_INVAL, E5006, "'secret_values': not an object");
+    const char **list =
+        arena_alloc(&c->arena, ((map ? map->map.n : 0) + 1) * sizeof(*list));
+    size_t n = 0;
+    for (size_t i = 0; map && i < map->map.n; i++) {
+        const struct node_entry *e = &map->map.at[i];
+        if (e->value->kind != NODE_STR || !e->key.n || memchr(e->key.p, '=', e->key.n))
+            return err_coded(err, RC_INVAL, E5006,
+                             "'secret_values': must map names to strings");
+        list[n++] =
+            arena_printf(&c->arena, "%.*s=%s", (int)e->key.n, e->key.p, e->value->text.p);
+    }
+    list[n] = NULL;
+    node_remove(job, "secret_values");
+    *secrets = map;
+    *values = list;
+    return RC_OK;
+}
+
 enum rc http_job_body_read(struct http_call *c, const struct node *job,
                            const struct node *secrets, struct job_spec *out,
                            struct err *err)

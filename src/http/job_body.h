@@ -17,6 +17,12 @@
 enum rc http_job_body_read(struct http_call *c, const struct node *job,
                            const struct node *secrets, struct job_spec *out,
                            struct err *err) MUST_CHECK;
+/* Takes secret_values out of `job`: *secrets as they came (NULL: none), *values as NAME=value
+ * in the call's arena, NULL behind the last.
+ */
+enum rc http_job_body_secrets(struct http_call *c, struct node *job,
+                              const struct node **secrets, const char *const **values,
+                              struct err *err) MUST_CHECK;
 /* The same rules for a specification of the store, which it may be submitted again with.
  */
 enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,

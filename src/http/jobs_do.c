@@ -8,46 +8,24 @@
 #include "backend/capacity.h"
 #include "backend/why.h"
 #include "base/mem.h"
-#include "base/vec.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "http/job_body.h"
 #include "job/submit.h"
 
-/* The secrets of the request. The environment that the job is submitted with is the
- * server's, of which only PATH and its like are taken; what a request names is never in
- * it, so it reaches no helper.
+/* The environment that the job is submitted with is the server's, of which only PATH and
+ * its like are taken; the secrets of a request are never in it, so they reach no helper.
  */
-typedef VEC(const char *) env_list;
-
-static enum rc take_secrets(struct http_call *c, const struct node *secrets,
-                            env_list *out, struct err *err)
-{
-    for (size_t i = 0; secrets && i < secrets->map.n; i++) {
-        const struct node_entry *e = &secrets->map.at[i];
-        if (e->value->kind != NODE_STR || !e->key.n || memchr(e->key.p, '=', e->key.n))
-            return err_coded(err, RC_INVAL, E5006,
-                             "'secret_values': must map names to strings");
-        VEC_PUSH(out, arena_printf(&c->arena, "%.*s=%s", (int)e->key.n, e->key.p,
-                                   e->value->text.p));
-    }
-    VEC_PUSH(out, NULL);
-    return RC_OK;
-}
-
 static enum rc jobs_do_submit(struct http_call *c, struct job_spec *spec,
-                              const struct node *secrets, struct job_submit_result *r,
+                              const char *const *secrets, struct job_submit_result *r,
                               struct err *err)
 {
-    env_list values = {0};
+    static const char *const none[] = {NULL};
     struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
     enum rc rc = backend_agent_check(&c->place, c->api->o.slots, &need, err);
     if (!rc)
-        rc = take_secrets(c, secrets, &values, err);
-    if (!rc)
-        rc = job_submit_with(&c->place, spec, c->api->job_env, values.at, c->api->empty,
-                             r, err);
-    VEC_RELEASE(&values);
+        rc = job_submit_with(&c->place, spec, c->api->job_env, secrets ? secrets : none,
+                             c->api->empty, r, err);
     if (!rc) {
         c->api->submitted += !r->existed;
         backend_watchdog_poke(c->api->watchdog);
@@ -73,13 +51,14 @@ enum rc http_create_job(struct http_call *c, struct err *err)
 {
     struct job_spec spec = {0};
     struct job_submit_result r = {.existed = false};
-    const struct node *secrets = node_find(c->body, "secret_values");
-    if (secrets && secrets->kind != NODE_MAP)
-        return err_coded(err, RC_INVAL, E5006, "'secret_values': not an object");
-    node_remove(c->body, "secret_values");
-    enum rc rc = http_job_body_read(c, c->body, secrets, &spec, err);
+    const struct node *secrets = NULL;
+    const char *const *values = NULL;
+    enum rc rc = http_job_body_secrets(c, c->body, &secrets, &values, err);
+    if (rc)
+        return rc;
+    rc = http_job_body_read(c, c->body, secrets, &spec, err);
     if (!rc)
-        rc = jobs_do_submit(c, &spec, secrets, &r, err);
+        rc = jobs_do_submit(c, &spec, values, &r, err);
     if (!rc)
         rc = answer_job(c, &r, err);
     return http_job_body_end(c, &spec, rc, err);

@@ -3,7 +3,7 @@
  * schedule and turn bodies into rows; cron, time zones and catching up are the affair of
  * team/, where what is due is submitted. The job of a schedule passes the same rules as
  * one that is submitted (http/job_body.c), but when the schedule is made, and is kept as
- * it was then. A schedule that the caller may not see is answered like one that does not
+ * it was then: its uploads are not collected, its secrets lie in a file, while it lives. A schedule that the caller may not see is answered like one that does not
  * exist.
  */
 #include "store/schedules.h"
@@ -15,6 +15,7 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "http/job_body.h"
+#include "job/snapshot.h"
 #include "job/status.h"
 #include "team/fire.h"
 #include "team/schedule.h"
@@ -107,8 +108,28 @@ enum rc http_get_schedule(struct http_call *c, struct err *err)
     return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
+/* Inputs that were sent are there: it would be too late to say so at night. */
+static enum rc check_uploads(struct http_call *c, const struct job_spec *spec,
+                             struct err *err)
+{
+    char *objects = job_place_objects(&c->place);
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; i < spec->s->n_input && !rc; i++) {
+        struct job_snapshot s;
+        const char *uri = spec->s->input[i].value, *id = uri + strlen(SNAPSHOT_PREFIX);
+        if (!str_starts(uri, SNAPSHOT_PREFIX))
+            continue;
+        id = arena_strndup(&c->arena, id, strcspn(id, "/"));
+        rc = job_snapshot_need(objects, id, true, &s, err);
+        if (rc)
+            rc = err_wrap(err, rc, "input '%.100s'", spec->s->input[i].key);
+    }
+    mem_free(objects);
+    return rc;
+}
+
 static enum rc write_row(struct http_call *c, const struct job_spec *spec,
-                         struct err *err)
+                         const char *const *secrets, struct err *err)
 {
     const struct node *b = c->body, *params = node_find(b, "params");
     const char *catch_up = http_schema_text(b, "catch_up", "last"),
@@ -136,7 +157,7 @@ static enum rc write_row(struct http_call *c, const struct job_spec *spec,
             .params = params ? buf_str(&given) : "{}",
             .catch_up = arena_printf(&c->arena, "%s %s", catch_up, overlap),
             .paused = http_schema_bool(b, "paused", false)};
-        rc = team_schedule_create(&c->place, &x, clock_wall_ns(), err);
+        rc = team_schedule_create(&c->place, &x, secrets, clock_wall_ns(), err);
     }
     buf_release(&given);
     buf_release(&job);
@@ -147,9 +168,17 @@ enum rc http_create_schedule(struct http_call *c, struct err *err)
 {
     struct job_spec spec = {0};
     const char *name = http_schema_text(c->body, "name", "");
-    enum rc rc = http_job_body_read(c, node_find(c->body, "job"), NULL, &spec, err);
+    struct node *job = node_find(c->body, "job");
+    const struct node *secrets = NULL;
+    const char *const *values = NULL;
+    enum rc rc = http_job_body_secrets(c, job, &secrets, &values, err);
+    if (rc)
+        return rc;
+    rc = http_job_body_read(c, job, secrets, &spec, err);
     if (!rc)
-        rc = write_row(c, &spec, err);
+        rc = check_uploads(c, &spec, err);
+    if (!rc)
+        rc = write_row(c, &spec, values, err);
     if (!rc) {
         c->location = arena_printf(&c->arena, "/api/v1/schedules/%s", name);
         rc = schedules_answer(c, name, err);

@@ -62,7 +62,10 @@ static const struct http_schema_item ScheduleNew_items[] = {
     ITEM(overlap, STRING, "default skip", .words = "skip|queue|replace|allow"),
     ITEM(paused, BOOL, "make it, but do not start"),
     ITEM(params, TEXTS, "name: value, with ${yyyymmdd-1} and the like"),
-    ITEM(job, OBJECT, "as for a submission, with ${bizdate} and the like; no secrets",
-         MUST),
+    ITEM(
+        job, OBJECT,
+        "as for a submission, with ${bizdate} and the like; secret_values are kept until "
+        "the schedule is deleted, and never shown",
+        MUST),
     {0}};
 TABLE(ScheduleNew, "a new schedule");

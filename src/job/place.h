@@ -6,6 +6,7 @@
  *     DIR/users/NAME/objects/ the same of a server's user, for nobody else
  *     DIR/agent.lock, agent.fifo, agent.log
  *     DIR/accounts            user ids of a server's users
+ *     DIR/schedules/          values of secrets of schedules (0600)
  *     DIR/jobs/ID/            0700, one per job:
  *         lock, control       held and read by the supervisor
  *         ml/                 what the job sees as /ml

@@ -16,6 +16,7 @@
 #include "job/submit.h"
 #include "store/leases.h"
 #include "team/fire_private.h"
+#include "team/schedule_secrets.h"
 #include "team/standing.h"
 
 #define LOG_AREA "schedule"
@@ -66,6 +67,22 @@ static enum rc settle(const struct firing *g, const char *name, int64_t planned,
     return store_fence_end(g->p->store, rc, err);
 }
 
+static enum rc submit_spec(const struct job_place *p, const struct store_schedule *x,
+                           struct job_spec *s, const char *const *env,
+                           struct job_submit_result *r, struct err *err)
+{
+    struct arena a = {0};
+    const char *cwd = s->s->has_workdir ? s->s->workdir : "/", *const *sent = NULL;
+    enum rc rc = team_schedule_secrets_read(p, x, &a, &sent, err);
+    if (!rc && sent)
+        rc = job_submit_with(p, s, env, sent, cwd, r, err);
+    else if (!rc)
+        rc = job_submit(p, s, env, cwd, r, err);
+    team_schedule_secrets_wipe(sent);
+    arena_release(&a);
+    return rc;
+}
+
 static enum rc submit(const struct firing *g, const struct team_fire_plan *f,
                       int64_t planned, char id[JOB_ID_SIZE], struct err *err)
 {
@@ -76,7 +93,7 @@ static enum rc submit(const struct firing *g, const struct team_fire_plan *f,
     enum rc rc = team_fire_spec(f, planned, &s, err);
     if (rc)
         return rc;
-    rc = job_submit(&own, &s, g->env, s.s->has_workdir ? s.s->workdir : "/", &r, err);
+    rc = submit_spec(&own, f->x, &s, g->env, &r, err);
     job_spec_release(&s);
     if (rc)
         return rc;

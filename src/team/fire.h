@@ -29,10 +29,12 @@ enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_plac
                            struct err *err) MUST_CHECK;
 
 /* Checks name, line, zone, parameters, policy and job, sets x->next behind `now`, writes
- * it. The owner is x->owner.
+ * it. The owner is x->owner. `secrets`: values that were sent ("NAME=value", NULL behind
+ * the last), kept until it is deleted; NULL: they come from the environment of each run.
  */
 enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
-                             int64_t now, struct err *err) MUST_CHECK;
+                             const char *const *secrets, int64_t now,
+                             struct err *err) MUST_CHECK;
 /* What is planned while it is paused is not made up for. RC_NOTFOUND (E5103). */
 enum rc team_schedule_pause(const struct job_place *p, const char *name, bool paused,
                             int64_t now, struct err *err) MUST_CHECK;

@@ -4,6 +4,7 @@
 
 #include "team/fire.h"
 #include "team/fire_private.h"
+#include "team/schedule_secrets.h"
 #include "text/job/job.h"
 
 enum rc team_fire_unknown(enum rc rc, const char *name, struct err *err)
@@ -25,8 +26,21 @@ static enum rc try_spec(const struct team_fire_plan *f, int64_t planned, struct 
     return rc;
 }
 
+static enum rc write_schedule(const struct job_place *p, const struct store_schedule *x,
+                              const char *const *secrets, struct err *err)
+{
+    enum rc rc = team_schedule_secrets_keep(p, x, secrets, err);
+    if (!rc)
+        rc = store_schedule_create(p->store, x, err);
+    if (rc)
+        team_schedule_secrets_forget(p, x);
+    if (rc == RC_INVAL && err && err->code == E3110)
+        err->code = E5104;
+    return rc;
+}
+
 enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
-                             int64_t now, struct err *err)
+                             const char *const *secrets, int64_t now, struct err *err)
 {
     struct team_fire_plan f;
     const char *wrong = jobspec_check_name(str_c(x->name));
@@ -45,9 +59,7 @@ enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x
     else
         rc = try_spec(&f, x->next, err);
     if (!rc)
-        rc = store_schedule_create(p->store, x, err);
-    if (rc == RC_INVAL && err && err->code == E3110)
-        err->code = E5104;
+        rc = write_schedule(p, x, secrets, err);
     team_fire_plan_close(&f);
     return rc;
 }
@@ -60,7 +72,14 @@ enum rc team_schedule_get(const struct job_place *p, const char *name,
 
 enum rc team_schedule_delete(const struct job_place *p, const char *name, struct err *err)
 {
-    return team_fire_unknown(store_schedule_delete(p->store, name, err), name, err);
+    struct store_schedules l = {0};
+    enum rc rc = team_schedule_get(p, name, &l, err);
+    if (!rc)
+        rc = team_fire_unknown(store_schedule_delete(p->store, name, err), name, err);
+    if (!rc)
+        team_schedule_secrets_forget(p, &l.at[0]);
+    store_schedules_release(&l);
+    return rc;
 }
 
 enum rc team_schedule_pause(const struct job_place *p, const char *name, bool paused,

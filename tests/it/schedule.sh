@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Schedules from the command line: dates in jobs, history, runs by hand, wrong input.
+# shellcheck disable=SC2154 # $got is set by run, $url by wait_for_server
 . "$(dirname "$0")/lib.sh"
 
 yard()
@@ -120,4 +121,83 @@ END
     err_has "error[E5104]: there is a schedule 'n' already"
 }
 
-tap_cases a_run_gets_its_dates due_runs_are_submitted_once wrong_input_is_named
+# All that a run needs went to the server when the schedule was created; nothing of it is read here again.
+at_a_server_a_schedule_carries_code_inputs_and_secrets()
+{
+    unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_TOKEN TRAINYARD_SERVER
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none 2>server.log &
+    server=$!
+    wait_for_server
+    TRAINYARD_TOKEN=$(cat yard/admin.token)
+    export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
+    mkdir src rows
+    echo 'cat $PAI_INPUT_TRAIN/part $PAI_INPUT_ONE; [ "$KEY" = "hushhushhush" ] && [ "$PIN" = "number-4711" ] && echo "secrets of $1"' >src/main.sh
+    echo rows >rows/part
+    echo one >one.txt
+    echo number-4711 >pin
+    # shellcheck disable=SC2016
+    run env KEY=hushhushhush "$TRAINYARD" schedule create nightly --cron '30 2 * * *' --source src --input train=rows \
+        --input one=one.txt --secret KEY --secret PIN=file:pin -- sh main.sh '${bizdate}'
+    status 0
+    out_has "nightly: next run "
+    rm -rf src rows one.txt pin
+    run "$TRAINYARD" schedule get --json nightly
+    json 'd["job"]["secret"] == ["KEY", "PIN"] and d["job"]["source"].startswith("snapshot:") and "secret_values" not in d["job"]'
+    out_lacks hushhushhush
+    grep -rlF hushhushhush yard --include 'jobs.db*' && fail "a secret is in the store"
+    is_mode "$(echo yard/schedules/*)" 600
+    local id day
+    for day in 01 02; do
+        run "$TRAINYARD" gc --older-than 0s
+        status 0
+        run "$TRAINYARD" schedule run nightly --at 2024-03-${day}T02:30:00Z --wait
+        status 0
+        id=$(cat .out)
+        run "$TRAINYARD" job logs "$id"
+        out_has rows
+        out_has one
+        [ $day = 02 ] || out_has "secrets of 20240229"
+        "$TRAINYARD" job delete "$id" >/dev/null
+    done
+    # A restart changes nothing.
+    kill "$server"
+    wait "$server" 2>/dev/null
+    "$TRAINYARD" server --listen "${url#http://}" --dir yard --experiments none 2>server.log &
+    server=$!
+    wait_for_server
+    run "$TRAINYARD" schedule run nightly --at 2024-03-04T02:30:00Z --wait
+    status 0
+    "$TRAINYARD" job delete "$(cat .out)" >/dev/null
+    # What nobody refers to any more goes, the secrets at once.
+    "$TRAINYARD" schedule delete nightly >/dev/null
+    [ -z "$(ls yard/schedules)" ] || fail "the secrets are left"
+    run "$TRAINYARD" gc --older-than 0s --json
+    json 'd["objects"] > 0'
+    # What cannot be sent is said at once.
+    # shellcheck disable=SC2016
+    run "$TRAINYARD" schedule create n --cron @daily --input 'train=rows/${bizdate}' -- true
+    status 2
+    err_has "error[E3005]: input 'train': 'rows/\${bizdate}' depends on the date"
+    run "$TRAINYARD" schedule create n --cron @daily --source nowhere -- true
+    status 1
+    err_has "nowhere"
+    run env -u NONE "$TRAINYARD" schedule create n --cron @daily --secret NONE -- true
+    status 1
+    err_has "error[E3008]: secret 'NONE'"
+    run "$TRAINYARD" schedule create n --cron @daily --input "x=snapshot:$(printf '%064d' 1)" -- true
+    [ "$got" != 0 ] || fail "an upload that is not there was taken"
+    err_has "error[E3004]"
+    run env KEY=abc "$TRAINYARD" schedule create n --cron @daily --secret KEY -- true
+    status 2
+    err_has "error[E3019]"
+    [ -z "$(ls yard/schedules)" ] || fail "secrets of a schedule that was refused are left"
+    finish
+}
+
+is_mode() # FILE MODE
+{
+    [ "$(stat -c %a "$1")" = "$2" ] || fail "$1 has mode $(stat -c %a "$1"), want $2"
+}
+
+tap_cases a_run_gets_its_dates due_runs_are_submitted_once wrong_input_is_named \
+    at_a_server_a_schedule_carries_code_inputs_and_secrets

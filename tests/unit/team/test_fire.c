@@ -74,7 +74,7 @@ static void make(struct yard *y, const char *policy, const char *now)
 {
     struct err err = {0};
     struct store_schedule x = daily(policy);
-    CHECK_INT(team_schedule_create(&y->p, &x, moment(now), &err), RC_OK);
+    CHECK_INT(team_schedule_create(&y->p, &x, NULL, moment(now), &err), RC_OK);
     CHECK_STR(err.msg, "");
 }
 
@@ -263,7 +263,7 @@ static void a_failed_submission_is_written_down(void)
     yard_open(&y);
     struct store_schedule x = daily("last skip");
     x.spec = "{\"command\": \"true\", \"input\": {\"train\": \"/no/such/${bizdate}\"}}";
-    CHECK_INT(team_schedule_create(&y.p, &x, moment("2026-03-01T00:00:00Z"), &err),
+    CHECK_INT(team_schedule_create(&y.p, &x, NULL, moment("2026-03-01T00:00:00Z"), &err),
               RC_OK);
     CHECK_INT(tick(&y, "2026-03-01T18:30:00Z"), 0);
     struct store_run_rows l = {0};
@@ -332,14 +332,14 @@ static void bad_schedules_are_refused(void)
                                    .spec = bad[i].spec,
                                    .params = bad[i].params,
                                    .catch_up = bad[i].policy};
-        CHECK(team_schedule_create(&y.p, &x, CLOCK_SECOND, &err) != RC_OK);
+        CHECK(team_schedule_create(&y.p, &x, NULL, CLOCK_SECOND, &err) != RC_OK);
         CHECK_INT(err.code, bad[i].code);
         CHECK(err.msg[0]);
     }
     make(&y, "last skip", "2026-03-01T00:00:00Z");
     struct err err = {0};
     struct store_schedule x = daily("last skip");
-    CHECK_INT(team_schedule_create(&y.p, &x, CLOCK_SECOND, &err), RC_INVAL);
+    CHECK_INT(team_schedule_create(&y.p, &x, NULL, CLOCK_SECOND, &err), RC_INVAL);
     CHECK_STR(err.msg, "there is a schedule 'daily' already");
     CHECK_INT(err.code, E5104);
     yard_close(&y);
@@ -406,7 +406,7 @@ static void a_schedule_runs_only_while_its_owner_may(void)
     CHECK_INT(store_user_create(y.p.store, &ann, &err), RC_OK);
     struct store_schedule x = daily("all allow");
     x.project = "ads";
-    CHECK_INT(team_schedule_create(&y.p, &x, moment("2026-03-01T00:00:00Z"), &err),
+    CHECK_INT(team_schedule_create(&y.p, &x, NULL, moment("2026-03-01T00:00:00Z"), &err),
               RC_OK);
     for (size_t i = 0; i < ARRAY_LEN(days); i++) {
         put_user(&y, days[i].role, days[i].projects, days[i].disabled);
