@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -60,6 +60,14 @@ cuda: ## the program and its plug-in for NVIDIA cards: build/cuda (needs no card
 
 test-cuda: cuda ## the goldens on the card; without one, that the program says so
 	@tests/cuda/run build/cuda
+
+wheel: build ## the Python package with the program in it: build/wheel
+	@tools/deps wheel
+	@tools/wheel build/release/trainyard
+
+test-python: build ## the wheel, installed and used; types and style of the package
+	@tools/deps wheel
+	@tests/python/run build/release/trainyard
 
 fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@tools/deps build fuzz

@@ -46,7 +46,7 @@ static enum rc check_paths(const struct job_spec *s, struct err *err)
                            "is a path; name a dataset: dataset:NAME, or send the files "
                            "and name them snapshot:ID");
     for (int64_t i = 0; i < j->n_output; i++)
-        if (!is_dataset(j->output[i].value))
+        if (j->output[i].value[0] && !is_dataset(j->output[i].value))
             return no_path(err, "output", j->output[i].value,
                            "is a path; name a dataset: dataset:NAME");
     for (int64_t i = 0; i < j->n_data; i++)

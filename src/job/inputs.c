@@ -126,6 +126,8 @@ static enum rc path_of(const struct resolving *r, const char *uri, struct job_ch
     const char **path = &c->path;
     if (str_starts(uri, "file://"))
         uri += strlen("file://");
+    if (!uri[0])
+        return err_coded(err, RC_INVAL, E3006, "'' is no path");
     if (str_starts(uri, pai)) {
         uri += sizeof(pai) - 1;
         return from_dataset(r, arena_strndup(a, uri, strcspn(uri, "/")), c, err);
@@ -242,6 +244,14 @@ static void add_output(struct job_channels *out, const char *name)
     VEC_PUSH(&out->list, c);
 }
 
+/* A channel of the job's own, as model is. */
+static struct job_channel *own_output(struct job_channels *out, const char *name)
+{
+    if (!find_output(out, name))
+        add_output(out, name);
+    return find_output(out, name);
+}
+
 /* The directory is made here, so that a job does not find out hours later. */
 static enum rc resolve_output(const struct resolving *r, const struct schema_kv_STR *kv,
                               struct err *err)
@@ -252,6 +262,10 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
     const char *name = kv->key;
     if (strcmp(name, "logs") == 0)
         name = "tensorboard"; /* the other name of the same thing */
+    if (!rc && !kv->value[0]) {
+        own_output(out, name);
+        return RC_OK;
+    }
     if (!rc)
         rc = path_of(r, kv->value, &from, err);
     const char *path = from.path;
@@ -273,9 +287,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)
         return err_wrap(err, rc, "output '%.100s'", kv->key);
-    if (!find_output(out, name))
-        add_output(out, name);
-    struct job_channel *to = find_output(out, name);
+    struct job_channel *to = own_output(out, name);
     to->guarded = from.guarded;
     to->writable = from.writable;
     if (remote)

@@ -31,7 +31,8 @@ static void absolute_paths(struct job_spec *s, const char *field, const char *cw
     struct node *map = node_find(s->conf.doc.root, field);
     for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++) {
         struct node *v = map->map.at[i].value;
-        if (v->kind != NODE_STR || v->text.p[0] == '/' || strchr(v->text.p, ':'))
+        if (v->kind != NODE_STR || !v->text.n || v->text.p[0] == '/' ||
+            strchr(v->text.p, ':'))
             continue;
         char *full = fs_join(cwd, v->text.p);
         if (fs_exists(full))

@@ -692,6 +692,19 @@ daemons_do_not_outlive_their_job()
     check "no daemon" sh -c '! pgrep -f "^[s]leep 77" >/dev/null'
 }
 
+an_output_without_a_path_is_kept_with_the_job()
+{
+    place
+    run "$TRAINYARD" job run --output result= -- 'echo x >"$PAI_OUTPUT_RESULT/x"'
+    status 0
+    run "$TRAINYARD" job outputs "$(sed -n 's/^job //p' .err)"
+    out_has "result/x"
+    check "nothing here" test ! -e x
+    run "$TRAINYARD" job run --input train= -- true
+    status 2
+    err_has "error[E3006]: input 'train': '' is no path"
+}
+
 tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
@@ -703,4 +716,4 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
     datasets_are_mounted the_code_is_copied_at_submission the_submitter_may_die \
-    an_agent_ends_with_its_directory wait_is_for_all_or_for_any daemons_do_not_outlive_their_job
+    an_agent_ends_with_its_directory wait_is_for_all_or_for_any an_output_without_a_path_is_kept_with_the_job daemons_do_not_outlive_their_job

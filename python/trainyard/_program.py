@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds and runs the trainyard program. All else in this package goes through here."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Iterator, List, Mapping, Optional, Sequence
+
+from . import errors
+
+
+def path() -> str:
+    """The program: $TRAINYARD, that of this package, or the first in PATH."""
+    named = os.environ.get("TRAINYARD")
+    if named:
+        return named
+    packed = os.path.join(os.path.dirname(__file__), "bin", "trainyard")
+    if os.access(packed, os.X_OK):
+        return packed
+    found = shutil.which("trainyard")
+    if not found:
+        raise errors.ProgramNotFound("there is no program trainyard in this package or in PATH; set TRAINYARD to where it is")
+    return found
+
+
+def option(name: str, value: object) -> str:
+    """--name=value: a value can never become an option of its own."""
+    return f"--{name}={value}"
+
+
+def options(name: str, values: Optional[Mapping[str, object]]) -> List[str]:
+    return [option(name, f"{key}={value}") for key, value in (values or {}).items()]
+
+
+def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None,
+         env: Optional[Mapping[str, str]] = None, stdin: Optional[bytes] = None) -> str:
+    """Runs the program and returns what it printed; with `show` its messages appear as they come."""
+    program = subprocess.Popen([path(), *args], stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+                               env={**os.environ, **env} if env else None)
+    said: List[str] = []
+    assert program.stdout and program.stderr
+    reader = threading.Thread(target=_collect, args=(program.stderr, said, show), daemon=True)
+    reader.start()
+    if stdin is not None:
+        threading.Thread(target=_feed, args=(program.stdin, stdin), daemon=True).start()
+    try:
+        out = program.stdout.read().decode(errors="replace")
+        program.wait()
+    except BaseException:
+        program.terminate()
+        program.wait()
+        raise
+    finally:
+        _close(program, reader)
+    if program.returncode != 0:
+        raise errors.from_output("".join(said), program.returncode)
+    return out
+
+
+def _close(program: "subprocess.Popen[bytes]", reader: threading.Thread) -> None:
+    reader.join()
+    for stream in (program.stdout, program.stderr):
+        if stream:
+            stream.close()
+
+
+def _feed(to: Optional[IO[bytes]], data: bytes) -> None:
+    assert to
+    try:
+        with to:
+            to.write(data)
+    except BrokenPipeError:
+        pass
+
+
+def _collect(stream: IO[bytes], said: List[str], show: bool) -> None:
+    for line in stream:
+        text = line.decode(errors="replace")
+        said.append(text)
+        if show:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def call_json(args: Sequence[str], **kwargs: Any) -> Any:
+    return json.loads(call([*args, "--json"], **kwargs))
+
+
+def lines(args: Sequence[str]) -> Iterator[str]:
+    """The lines that the program prints, as they come. Closing the iterator ends the program."""
+    program = subprocess.Popen([path(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said: List[str] = []
+    assert program.stdout and program.stderr
+    reader = threading.Thread(target=_collect, args=(program.stderr, said, False), daemon=True)
+    reader.start()
+    try:
+        for line in program.stdout:
+            yield line.decode(errors="replace").rstrip("\n")
+        program.wait()
+        reader.join()
+        if program.returncode != 0:
+            raise errors.from_output("".join(said), program.returncode)
+    finally:
+        if program.poll() is None:
+            program.terminate()
+            program.wait()
+        _close(program, reader)
+
+
+def main() -> None:
+    """The command `trainyard` of this package: the program itself, in place of Python."""
+    program = path()
+    os.execv(program, [program, *sys.argv[1:]])

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What went wrong, as exceptions.
+
+Every message of the program has a stable code. The class of an exception says what kind of thing
+is at fault, ``code`` and ``message`` say what, ``file`` and ``line`` where, when it is in a file:
+
+>>> try:
+...     raise from_output("job:2:9: error[E0211]: 'cpu': \\"x\\" is no number", 2)
+... except ConfigError as e:
+...     print(e.code, e.file, e.line, e.message)
+E0211 job 2 'cpu': "x" is no number
+"""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Type
+
+__all__ = ["TrainyardError", "UsageError", "ConfigError", "DataError", "TrainingError", "CheckpointError", "JobError",
+           "TuneError", "ServerError", "ProgramNotFound", "UnexpectedStatusException", "Problem", "from_output"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One message of the program."""
+
+    severity: str  #: "error" or "warning"
+    code: Optional[str]
+    message: str
+    file: Optional[str] = None
+    line: Optional[int] = None
+    column: Optional[int] = None
+
+
+class TrainyardError(Exception):
+    """Base of all errors of the program; `problems` holds every message, the attributes the first error's."""
+
+    def __init__(self, message: str, code: Optional[str] = None, problems: Optional[List[Problem]] = None,
+                 exit_status: int = 1) -> None:
+        self.problems = problems or [Problem("error", code, message)]
+        first = next((p for p in self.problems if p.severity == "error"), self.problems[0])
+        self.code = first.code
+        self.message = first.message
+        self.file = first.file
+        self.line = first.line
+        self.column = first.column
+        self.exit_status = exit_status  #: of the program
+        super().__init__(message)
+
+
+class UsageError(TrainyardError):
+    """The call itself is wrong."""
+
+
+class ConfigError(TrainyardError):
+    """A config, a job description or a search space is wrong."""
+
+
+class DataError(TrainyardError):
+    """Data, columns or features are wrong, or cannot be read."""
+
+
+class TrainingError(TrainyardError):
+    """Training, evaluation, export or scoring failed."""
+
+
+class CheckpointError(TrainyardError):
+    """A checkpoint is missing, damaged or does not fit."""
+
+
+class JobError(TrainyardError):
+    """A job does not exist, cannot run, or failed."""
+
+
+class TuneError(TrainyardError):
+    """An experiment cannot run, or failed."""
+
+
+class ServerError(TrainyardError):
+    """A server cannot be reached, or refuses."""
+
+
+class ProgramNotFound(TrainyardError):
+    """The trainyard program is neither in this package nor in PATH."""
+
+
+class UnexpectedStatusException(JobError):
+    """A job that was waited for did not succeed."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status  #: the job's, in PAI's words
+
+
+_AREAS: Dict[str, Type[TrainyardError]] = {
+    "01": ConfigError, "02": ConfigError, "03": ConfigError, "04": TuneError, "05": ConfigError, "06": UsageError,
+    "10": DataError, "11": DataError, "12": DataError, "13": DataError, "14": TrainingError, "15": CheckpointError,
+    "16": DataError, "17": DataError, "18": DataError, "19": DataError, "20": TrainingError, "21": TrainingError,
+    "22": UsageError, "23": TrainingError, "24": TrainingError, "25": TrainingError, "26": TrainingError,
+    "30": JobError, "31": JobError, "32": JobError, "33": JobError, "40": TuneError,
+    "50": ServerError, "51": JobError, "52": ServerError, "53": ServerError, "54": ServerError, "55": ServerError,
+}
+
+_LINE = re.compile(r"^(?:(?P<where>.*?): )?(?P<severity>error|warning)(?:\[(?P<code>E\d{4})\])?: (?P<message>.*)$")
+_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
+
+
+def parse(text: str) -> List[Problem]:
+    """The messages in what the program wrote to its standard error."""
+    found = []
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if not match:
+            continue
+        place = _PLACE.match(match["where"] or "")
+        found.append(Problem(match["severity"], match["code"], match["message"], place["file"] if place else None,
+                             int(place["line"]) if place else None,
+                             int(place["column"]) if place and place["column"] else None))
+    return found
+
+
+def from_output(text: str, status: int) -> TrainyardError:
+    """The exception for a program that ended with `status` after it wrote `text`."""
+    problems = parse(text)
+    errors = [p for p in problems if p.severity == "error"]
+    if not errors:
+        last = text.strip().splitlines()[-1:] or [f"trainyard ended with status {status}"]
+        return TrainyardError(last[0], exit_status=status)
+    kind = _AREAS.get((errors[0].code or "E00")[1:3], TrainyardError)
+    where = f"{errors[0].file}:{errors[0].line}: " if errors[0].file else ""
+    code = f" [{errors[0].code}]" if errors[0].code else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return kind(f"{where}{errors[0].message}{code}{more}", problems=problems, exit_status=status)

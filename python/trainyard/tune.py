@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searching hyperparameters: NNI's trial API, and experiments from Python.
+
+    e = Experiment()
+    e.config.trial_command = "python train.py"
+    e.config.search_space = {"lr": {"_type": "loguniform", "_value": [1e-4, 1e-1]}}
+    e.config.tuner.name = "TPE"
+    e.config.max_trial_number = 20
+    e.run()
+    print(e.best())
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from typing import Any, Dict, List, Mapping, Optional
+
+from . import _display, _program
+from .errors import TuneError
+from .session import Session, get_default_session
+from .trial import (get_current_parameter, get_experiment_id, get_next_parameter, get_next_parameters, get_sequence_id,
+                    get_trial_id, report_final_result, report_intermediate_result)
+
+__all__ = ["Experiment", "ExperimentConfig", "get_next_parameter", "get_next_parameters", "get_current_parameter",
+           "report_intermediate_result", "report_final_result", "get_experiment_id", "get_trial_id", "get_sequence_id"]
+
+
+def camel(name: str) -> str:
+    """A name as the files of NNI spell it.
+
+    >>> camel("max_trial_number"), camel("trialCommand")
+    ('maxTrialNumber', 'trialCommand')
+    """
+    return re.sub(r"_([a-z])", lambda m: m[1].upper(), name)
+
+
+class ExperimentConfig:
+    """Fields of an experiment file as attributes, in snake_case or as the files spell them.
+
+    >>> c = ExperimentConfig(trial_command="python t.py")
+    >>> c.tuner.name = "TPE"
+    >>> c.tuner.class_args = {"optimize_mode": "maximize"}
+    >>> c.as_dict()
+    {'trialCommand': 'python t.py', 'tuner': {'name': 'TPE', 'classArgs': {'optimize_mode': 'maximize'}}}
+    """
+
+    def __init__(self, **fields: Any) -> None:
+        object.__setattr__(self, "_fields", {})
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._fields[camel(name)] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        fields: Dict[str, Any] = object.__getattribute__(self, "_fields")
+        if camel(name) not in fields and camel(name) in _GROUPS:
+            fields[camel(name)] = ExperimentConfig()
+        try:
+            return fields[camel(name)]
+        except KeyError:
+            raise AttributeError(f"{name} is not set") from None
+
+    def as_dict(self) -> Dict[str, Any]:
+        """What the file holds."""
+        plain = {k: v.as_dict() if isinstance(v, ExperimentConfig) else v for k, v in self._fields.items()}
+        return {k: v for k, v in plain.items() if v != {} or k not in _GROUPS}
+
+
+_GROUPS = ("tuner", "assessor", "advisor", "trainingService")
+
+
+class Experiment:
+    """A search, as NNI's Experiment: run() does it all, start() leaves it running in the background."""
+
+    def __init__(self, config_or_platform: Any = "local", session: Optional[Session] = None) -> None:
+        self.session = session or get_default_session()
+        self.directory: Optional[str] = None  #: of an experiment of this machine
+        self.id: Optional[str] = None
+        if isinstance(config_or_platform, ExperimentConfig):
+            self.config = config_or_platform
+        else:
+            self.config = ExperimentConfig(training_service=ExperimentConfig(platform=str(config_or_platform)))
+
+    @classmethod
+    def load(cls, id_or_directory: str, session: Optional[Session] = None) -> "Experiment":
+        """One that exists: its id, or its directory."""
+        found = cls(session=session)
+        if os.path.isdir(id_or_directory):
+            found.directory = os.path.abspath(id_or_directory)
+        else:
+            found.id = id_or_directory
+        found.id = str(found.describe()["id"])
+        return found
+
+    def start(self, port: int = 0, debug: bool = False, directory: Optional[str] = None) -> "Experiment":
+        """Starts it in the background. `port` and `debug` are kept for scripts of NNI and have no effect."""
+        self._create(directory, wait=False)
+        return self
+
+    def run(self, port: int = 0, wait_completion: bool = True, debug: bool = False, directory: Optional[str] = None) -> bool:
+        """Runs it; True when it ended well. An interrupt leaves it running."""
+        self._create(directory, wait=wait_completion)
+        return not wait_completion or self.get_status() == "DONE"
+
+    def _create(self, directory: Optional[str], wait: bool) -> None:
+        if self.id:
+            raise TuneError(f"experiment {self.id} was started already; resume() continues it")
+        fields = self.config.as_dict()
+        fields.setdefault("trialCodeDirectory", os.getcwd())
+        fields.setdefault("trialConcurrency", 1)
+        with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
+            path = os.path.join(place, "experiment.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(fields, f, indent=1)
+            args = ["tune", "create", f"--config={path}", *self._server()]
+            if directory:
+                args.append(f"--dir={os.path.abspath(directory)}")
+            self.id = _program.call(args + (["--wait"] if wait else []), show=wait).strip().splitlines()[-1]
+        self.directory = os.path.abspath(directory) if directory else None
+
+    def _server(self) -> List[str]:
+        return [f"--server={self.session.server}"] if self.session.server else []
+
+    def _named(self) -> List[str]:
+        if self.directory:
+            return [f"--dir={self.directory}"]
+        if not self.id:
+            raise TuneError("the experiment was not started yet")
+        return [*self._server(), self.id]
+
+    def describe(self) -> Dict[str, Any]:
+        """Its state, counts and best trial."""
+        return dict(_program.call_json(["tune", "get", *self._named()]))
+
+    def get_status(self) -> str:
+        """INITIALIZED, RUNNING, NO_MORE_TRIAL, DONE, STOPPED, ERROR, ..."""
+        return str(self.describe()["status"])
+
+    def best(self) -> Dict[str, Any]:
+        """The best trial: trial, id, value, parameters."""
+        return dict(_program.call_json(["tune", "best", *self._named()]))
+
+    def trials(self) -> Any:
+        """All trials, best first: a DataFrame where pandas is there, else a list of dicts."""
+        rows: List[Mapping[str, Any]] = self.list_trial_jobs()
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        flat = [{**{k: v for k, v in row.items() if k != "parameters"}, **(row["parameters"] or {})} for row in rows]
+        return pandas.DataFrame(flat)
+
+    def list_trial_jobs(self) -> List[Mapping[str, Any]]:
+        return list(_program.call_json(["tune", "trials", *self._named()]))
+
+    def export_data(self) -> List[Mapping[str, Any]]:
+        """Parameters and results of the trials that have ended."""
+        return list(json.loads(_program.call(["tune", "export", *self._named()])))
+
+    def stop(self) -> None:
+        _program.call(["tune", "stop", *self._named()])
+
+    def resume(self, wait_completion: bool = True) -> bool:
+        _program.call(["tune", "resume", *self._named()] + (["--wait"] if wait_completion else []), show=wait_completion)
+        return not wait_completion or self.get_status() == "DONE"
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.id!r})"
+
+    def _repr_html_(self) -> str:
+        about = self.describe()
+        rows = [("experiment", f"{about['name'] or about['id']}"), ("status", str(about["status"])),
+                ("trials", ", ".join(f"{n} {k.lower()}" for k, n in about["trials"].items() if n))]
+        if about["best"]:
+            rows += [("best", str(about["best"]["value"])), ("parameters", json.dumps(about["best"]["parameters"]))]
+        return _display.table_html(rows)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments from Python, and trials with the names of NNI."""
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import unittest
+
+from place import Case, load_doctests, trainyard
+from trainyard import tune
+
+TRIAL = """
+{imports}
+x = {nni}.get_next_parameter()["x"]
+assert {nni}.get_next_parameter() is None and {nni}.get_current_parameter("x") == x
+for i in range(3):
+    {nni}.report_intermediate_result(-abs(x - 1) - 3 + i)
+{nni}.report_final_result({{"default": -abs(x - 1), "trial": {nni}.get_sequence_id()}})
+"""
+
+
+class Experiments(Case):
+    """Real ones, of a few trials."""
+
+    def experiment(self, command):
+        e = tune.Experiment("local")
+        e.config.trial_command = command
+        e.config.search_space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+        e.config.tuner.name = "TPE"
+        e.config.tuner.class_args = {"optimize_mode": "maximize"}
+        e.config.trial_concurrency = 2
+        e.config.max_trial_number = 4
+        return e
+
+    def run_quietly(self, e):
+        with contextlib.redirect_stderr(io.StringIO()):
+            return e.run(directory="exp")
+
+    def test_an_experiment_runs_and_knows_its_best(self):
+        self.write("trial.py", TRIAL.format(imports="from trainyard import tune", nni="tune"))
+        e = self.experiment(f"{sys.executable} trial.py")
+        self.assertTrue(self.run_quietly(e))
+        rows = e.list_trial_jobs()
+        self.assertEqual(len(rows), 4)
+        self.assertTrue(all(len(row["intermediate"]) == 3 for row in rows))
+        best = max(rows, key=lambda row: row["value"])
+        self.assertEqual(e.best()["value"], best["value"])
+        self.assertAlmostEqual(best["value"], -abs(best["parameters"]["x"] - 1))
+        self.assertEqual(len(e.export_data()), 4)
+        self.assertEqual(tune.Experiment.load("exp").get_status(), "DONE")
+        self.assertIn("4 succeeded", e._repr_html_())
+        with self.assertRaises(trainyard.TuneError):
+            e.run()
+
+    def test_a_script_that_imports_nni_runs_without_nni(self):
+        self.write("trial.py", TRIAL.format(imports="import nni", nni="nni"))
+        e = self.experiment(f"{sys.executable} -m trainyard.compat.nni trial.py")
+        self.assertTrue(self.run_quietly(e))
+        self.assertEqual(e.describe()["trials"]["SUCCEEDED"], 4)
+
+    def test_a_bad_space_is_an_error_with_its_place(self):
+        e = self.experiment("true")
+        e.config.search_space = {"x": {"_type": "unifrom", "_value": [0, 2]}}
+        with self.assertRaises(trainyard.TrainyardError) as caught:
+            e.run()
+        self.assertRegex(caught.exception.code, "^E0")
+        self.assertIn("unifrom", str(caught.exception))
+
+    def test_outside_an_experiment_there_are_no_parameters(self):
+        with self.assertWarnsRegex(RuntimeWarning, "no trial of an experiment"):
+            self.assertEqual(tune.get_next_parameter(), {})
+        with self.assertLogs("trainyard.tune", "INFO") as said:
+            tune.report_final_result(0.5)
+        self.assertIn("Final result: 0.5", said.output[0])
+        self.assertEqual((tune.get_trial_id(), tune.get_sequence_id()), ("STANDALONE", 0))
+
+    def test_an_installed_nni_is_not_replaced(self):
+        self.write("site/nni/__init__.py", "real = True")
+        script = "import trainyard.compat.nni as c\ntry: c.install()\nexcept Exception as e: print(e)\nimport nni; print(nni.real)"
+        env = {**os.environ, "PYTHONPATH": "site:" + os.environ["PYTHONPATH"]}
+        out = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(out, "a package 'nni' is installed already; it is not replaced\nTrue\n")
+
+
+def load_tests(loader, tests, pattern):
+    return load_doctests(tests, ["trainyard.tune", "trainyard.trial"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
