@@ -13,6 +13,7 @@
 #include "job/quote.h"
 #include "job/status.h"
 #include "store/users.h"
+#include "team/leave.h"
 #include "text/job/job.h"
 
 struct people_conf {
@@ -20,7 +21,7 @@ struct people_conf {
     const char *role, *note;
     struct opt_list project;
     double expires;
-    bool json, disable, enable, no_projects, oidc;
+    bool json, disable, enable, no_projects, oidc, inherit, purge;
 };
 
 #define PLACE_OPTS JOB_WHERE_OPTS(struct people_conf), JOB_SERVER_OPT(struct people_conf)
@@ -55,6 +56,17 @@ static const struct opt user_opts[] = {
     {OPT_CHOICE(struct people_conf, role, "submitter", "viewer|submitter|admin",
                 "role of the user")},
     {OPT_LIST(struct people_conf, project, "project the user belongs to"), .meta = "P"},
+    {OPT_BOOL(struct people_conf, inherit, "false",
+              "give the user what a former user of that name left")},
+    PLACE_OPTS,
+    {0},
+};
+
+static const struct opt delete_opts[] = {
+    {OPT_BOOL(
+        struct people_conf, purge, "false",
+        "with jobs, schedules, notification rules, models, uploads, experiments and "
+        "names of datasets; also of a user who was deleted before")},
     PLACE_OPTS,
     {0},
 };
@@ -116,15 +128,18 @@ static enum rc user_create(const struct people_conf *c, const struct cmd_place *
     json_open(&j, NULL, '{');
     json_put_str(&j, "name", name);
     json_put_str(&j, "role", c->role);
+    if (c->inherit)
+        json_put_bool(&j, "inherit", true);
     enum rc rc = put_projects(c, &j, &projects, err);
     json_close(&j, '}');
     struct store_user u = {.name = name,
                            .role = c->role,
                            .projects = buf_str(&projects),
-                           .created = clock_wall_ns()};
+                           .created = clock_wall_ns(),
+                           .inherits = c->inherit};
     if (!rc)
         rc = p->p.store
-                 ? store_user_create(p->p.store, &u, err)
+                 ? team_leave_enter(&p->p, &u, err)
                  : people_call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
     buf_release(&body);
     buf_release(&projects);
@@ -212,9 +227,16 @@ static enum rc user_update(const struct people_conf *c, const struct cmd_place *
 static enum rc user_delete(const struct people_conf *c, const struct cmd_place *p,
                            const char *name, struct err *err)
 {
-    return p->p.store ? store_user_delete(p->p.store, name, err)
-                      : people_call(p, "DELETE", mem_printf("/api/v1/users/%s", name),
-                                    NULL, NULL, err);
+    if (!p->p.store)
+        return people_call(
+            p, "DELETE",
+            mem_printf("/api/v1/users/%s%s", name, c->purge ? "?purge=true" : ""), NULL,
+            NULL, err);
+    bool any = false;
+    enum rc rc = c->purge ? team_leave_purge(&p->p, name, &any, err) : RC_OK;
+    if (!rc)
+        rc = store_user_delete(p->p.store, name, err);
+    return rc == RC_NOTFOUND && any ? RC_OK : rc;
 }
 
 static enum rc token_local(const struct people_conf *c, const struct cmd_place *p,
@@ -502,9 +524,13 @@ COMMAND(
     "somebody has left", "trainyard user update ann --disable");
 COMMAND(user_list, "user list", NULL, 0, 0, list_opts, "list users, roles and projects",
         NULL, "all of them", "trainyard user list");
-COMMAND(user_delete, "user delete", "NAME", 1, 1, plain_opts,
-        "delete a user and their tokens; jobs stay", NULL, "delete a user",
-        "trainyard user delete ann");
+COMMAND(user_delete, "user delete", "NAME", 1, 1, delete_opts,
+        "delete a user and their tokens; jobs stay",
+        "What belonged to the user stays for their projects and for admins: schedules "
+        "stop, notifications are muted, and nobody of the same name can be created until "
+        "it is deleted, too (--purge), unless the new user is to have it (user create "
+        "--inherit). Nothing is purged while a job or an experiment of the user runs.",
+        "a user with all that is theirs", "trainyard user delete ann --purge");
 COMMAND(
     token_create, "token create", "USER", 1, 1, token_opts, "create a token and print it",
     "The token is printed once and never stored; the store keeps a hash. With write "

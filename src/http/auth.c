@@ -205,7 +205,7 @@ enum rc http_auth_first(struct store *s, const char *path, bool *made, struct er
     if (rc || n)
         return rc;
     struct store_user admin = {
-        .name = "admin", .role = "admin", .created = clock_wall_ns()};
+        .name = "admin", .role = "admin", .created = clock_wall_ns(), .inherits = true};
     struct store_token t = {
         .owner = "admin", .role = "admin", .note = "made at the first start"};
     rc = http_auth_make(s, &t, &arena, text, err);

@@ -32,6 +32,12 @@ enum rc http_experiments_dir(const struct http_call *c, const char *id, char **o
 
 /* The same for who wants to change it; *is (may be NULL) tells whose it is. Those without
  * an owner are for admins. RC_INVAL (E5010). */
+/* Experiments of a name, for admins: RC_INVAL (E3112) when there are any. */
+enum rc http_experiments_left(struct http_call *c, const char *name,
+                              struct err *err) MUST_CHECK;
+/* Deletes them; *any: there were some. RC_CANCELED (E5022) when one runs. */
+enum rc http_experiments_purge(struct http_call *c, const char *name, bool *any,
+                               struct err *err) MUST_CHECK;
 enum rc http_experiments_own(struct http_call *c, char **dir, struct exp_peek *is,
                              struct err *err) MUST_CHECK;
 const struct exp_trial *http_experiments_trial(const struct experiment *e,

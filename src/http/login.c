@@ -12,11 +12,13 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "http/api_private.h"
+#include "http/experiments.h"
 #include "http/handlers.h"
 #include "http/oidc.h"
 #include "http/schemas_private.h"
 #include "store/notify.h"
 #include "store/users.h"
+#include "team/leave.h"
 
 #define MARK "oidc/%s"
 
@@ -105,7 +107,8 @@ static enum rc add_user(struct http_call *c, const char *name, struct err *err)
                        "is no user of this server; an admin can create one");
     if (!c->api->o.others)
         return not_you(c, err, name, "cannot be let in: this server cannot isolate jobs");
-    return store_user_create(c->place.store, &u, err);
+    enum rc rc = http_experiments_left(c, name, err);
+    return rc ? rc : team_leave_enter(&c->place, &u, err);
 }
 
 /* Makes or finds the user, and binds it to the subject. */

@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/experiments.h"
 #include "http/handlers.h"
 #include "store/users.h"
+#include "team/leave.h"
 
 #define LOG_AREA "server"
 
@@ -126,24 +128,34 @@ static enum rc projects_of(struct http_call *c, const char **out, struct err *er
     return rc;
 }
 
+/* Admins may do everything anyway. */
+static enum rc let_in(struct http_call *c, const char *name, const char *role,
+                      struct err *err)
+{
+    if (c->api->o.others || strcmp(role, "admin") == 0)
+        return RC_OK;
+    c->status = 409;
+    return err_coded(err, RC_INVAL, E5020,
+                     "jobs of '%.100s' would run as the server: it cannot isolate them, "
+                     "and --trust-submitters was not given",
+                     name);
+}
+
 enum rc http_create_user(struct http_call *c, struct err *err)
 {
     struct store_user u = {.name = http_schema_text(c->body, "name", ""),
                            .role = http_schema_text(c->body, "role", "viewer"),
                            .created = clock_wall_ns()};
+    u.inherits = http_schema_bool(c->body, "inherit", false);
     enum rc rc = projects_of(c, &u.projects, err);
-    if (!rc && !c->api->o.others) {
-        c->status = 409;
-        rc =
-            err_coded(err, RC_INVAL, E5020,
-                      "jobs of '%.100s' would run as the server: it cannot isolate them, "
-                      "and --trust-submitters was not given",
-                      u.name);
-    }
+    if (!rc)
+        rc = let_in(c, u.name, u.role, err);
     if (!rc)
         u.projects = u.projects ? u.projects : "";
+    if (!rc && !u.inherits)
+        rc = http_experiments_left(c, u.name, err);
     if (!rc)
-        rc = store_user_create(c->place.store, &u, err);
+        rc = team_leave_enter(&c->place, &u, err);
     if (rc)
         return rc;
     c->location = arena_printf(&c->arena, "/api/v1/users/%s", u.name);
@@ -183,6 +195,8 @@ enum rc http_change_user(struct http_call *c, struct err *err)
         u.disabled = off ? u.disabled ? u.disabled : clock_wall_ns() : 0;
         if (was_admin && (off || strcmp(u.role, "admin") != 0))
             rc = keep_an_admin(c, u.name, err);
+        if (!rc && !off)
+            rc = let_in(c, u.name, u.role, err);
         if (!rc)
             rc = store_user_update(c->place.store, &u, err);
         if (!rc && node_find(c->body, "oidc"))
@@ -198,12 +212,25 @@ enum rc http_change_user(struct http_call *c, struct err *err)
 
 enum rc http_delete_user(struct http_call *c, struct err *err)
 {
+    const char *name = c->params[0];
     struct store_users l = {0};
-    enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
-    if (!rc && strcmp(l.at[0].role, "admin") == 0 && !l.at[0].disabled)
-        rc = keep_an_admin(c, c->params[0], err);
-    if (!rc)
-        rc = store_user_delete(c->place.store, c->params[0], err);
+    bool purge = http_schema_bool(c->query, "purge", false), any = false;
+    enum rc rc = store_user_get(c->place.store, name, &l, err), gone = rc;
+    if (rc == RC_NOTFOUND && purge)
+        rc = RC_OK; /* deleted before, without what belonged to them */
+    if (!rc && l.n && strcmp(l.at[0].role, "admin") == 0 && !l.at[0].disabled)
+        rc = keep_an_admin(c, name, err);
+    if (!rc && purge)
+        rc = http_experiments_purge(c, name, &any, err);
+    if (!rc && purge) {
+        bool more = false;
+        rc = team_leave_purge(&c->place, name, &more, err);
+        any |= more;
+    }
+    if (!rc && l.n)
+        rc = store_user_delete(c->place.store, name, err);
+    else if (!rc && !any)
+        rc = gone; /* neither a user nor anything of one: `err` says so */
     http_auth_forget(c->api->auth);
     store_users_release(&l);
     return rc;

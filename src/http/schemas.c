@@ -111,8 +111,16 @@ static const struct http_schema_item UserNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs they see and control, too", NAME),
+    ITEM(inherit, BOOL, "give them what a former user of that name left"),
     {0}};
 TABLE(UserNew, "a new user");
+
+static const struct http_schema_item UserDeleteQuery_items[] = {
+    ITEM(purge, BOOL,
+         "with jobs, schedules, rules, models, uploads, experiments and names of "
+         "datasets; also of a user who was deleted before"),
+    {0}};
+TABLE(UserDeleteQuery, "what goes with the user");
 
 static const struct http_schema_item UserChange_items[] = {
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS),

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts lie in one file, a number and a name per line, in the order in which they were given
+ * out; a line is never removed, so that no number is given to two names. What a job runs under
+ * is written beside it when it is submitted, for its supervisor.
+ */
 #include "job/isolation.h"
 
 #include <errno.h>
@@ -69,6 +73,41 @@ enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
     }
     if (!rc)
         *uid = found;
+    if (fd >= 0)
+        close(fd);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+/* Writes '#', which no name holds, over the name; a number keeps its line. */
+static enum rc strike_out(int fd, struct str text, const char *name, struct err *err)
+{
+    const char *start = text.p;
+    struct str line, number;
+    while (text.n && str_split(&text, '\n', &line)) {
+        if (!str_split(&line, ' ', &number) || !str_is(line, name))
+            continue;
+        for (size_t i = 0; i < line.n; i++)
+            if (pwrite(fd, "#", 1, (off_t)(line.p - start) + (off_t)i) != 1)
+                return err_sys(err, errno, "cannot write the accounts of jobs");
+    }
+    return RC_OK;
+}
+
+enum rc job_isolation_retire(const char *dir, const char *name, struct err *err)
+{
+    char *path = fs_join(dir, "accounts"), *text = NULL;
+    size_t n = 0;
+    enum rc rc = RC_OK;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && flock(fd, LOCK_EX) == 0) {
+        rc = fs_read(path, ACCOUNTS_MAX, &text, &n, err);
+        if (!rc)
+            rc = strike_out(fd, str_of(text, n), name, err);
+    } else if (errno != ENOENT) {
+        rc = err_sys(err, errno, "cannot open '%s'", path);
+    }
     if (fd >= 0)
         close(fd);
     mem_free(text);

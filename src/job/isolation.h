@@ -35,6 +35,9 @@ struct job_isolation {
     struct job_isolation_held held;
 };
 
+/* The account of `name` is never given out again; fine when there is none. */
+enum rc job_isolation_retire(const char *dir, const char *name,
+                             struct err *err) MUST_CHECK;
 /* The number of `name`. RC_INVAL (E3206): none is left; RC_IO. */
 enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
                               const char *name, int64_t *uid, struct err *err) MUST_CHECK;

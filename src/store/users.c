@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Users are rows by name. Everything else in the store says by name whose it is, so a name is
+ * given out again only when nothing is left under it, and that there was such a user is
+ * remembered by a mark, "former/NAME".
+ */
 #include "store/users.h"
 
 #include <string.h>
@@ -24,17 +28,70 @@ void store_users_release(struct store_users *l)
     store_table_release(l);
 }
 
-enum rc store_user_create(struct store *s, const struct store_user *u, struct err *err)
+enum rc store_user_left_get(struct store *s, const char *name,
+                            struct store_user_left *out, struct err *err)
+{
+    struct store_user_left l = {0};
+    const struct {
+        const char *sql;
+        int64_t *to;
+    } tables[] = {{"SELECT count(*) FROM jobs WHERE owner = $1", &l.jobs},
+                  {"SELECT count(*) FROM schedules WHERE owner = $1", &l.schedules},
+                  {"SELECT count(*) FROM notify_rules WHERE owner = $1", &l.rules},
+                  {"SELECT count(*) FROM models WHERE owner = $1", &l.models},
+                  {"SELECT count(*) FROM datasets WHERE owner = $1", &l.datasets}};
+    const struct store_db_value params[] = {DB_TEXT(name)};
+    enum rc rc = RC_OK;
+    bool found;
+    for (size_t i = 0; i < ARRAY_LEN(tables) && !rc; i++)
+        rc = store_table_number(s, tables[i].sql, params, 1, tables[i].to, &found, err);
+    if (!rc)
+        *out = l;
+    return rc;
+}
+
+/* A name is all that says whose something is. */
+static enum rc check_left(struct store *s, const char *name, struct err *err)
+{
+    struct store_user_left l = {0};
+    enum rc rc = store_user_left_get(s, name, &l, err);
+    if (rc || l.jobs + l.schedules + l.rules + l.models + l.datasets == 0)
+        return rc;
+    return err_coded(
+        err, RC_INVAL, E3112,
+        "the name '%.100s' has belongings: %jd jobs, %jd schedules, %jd notification "
+        "rules, %jd models, %jd datasets; delete them with `trainyard user delete "
+        "%.100s --purge`, or give them to the new user with --inherit",
+        name, (intmax_t)l.jobs, (intmax_t)l.schedules, (intmax_t)l.rules,
+        (intmax_t)l.models, (intmax_t)l.datasets, name);
+}
+
+static enum rc insert_user(struct store *s, const struct store_user *u, struct err *err)
 {
     int64_t changed = 0;
+    const struct store_db_value params[] = {DB_TEXT(u->name)};
     enum rc rc =
         store_table_insert(s, &users, u, "ON CONFLICT DO NOTHING", &changed, err);
     if (!rc && !changed)
         rc = err_coded(err, RC_INVAL, E3110, "there is a user '%.200s' already", u->name);
-    const struct store_db_value params[] = {DB_TEXT(u->name)};
+    if (!rc && !u->inherits)
+        rc = check_left(s, u->name, err);
     return rc ? rc
               : store_run(s, "DELETE FROM marks WHERE name = 'former/' || $1", params, 1,
                           NULL, NULL, NULL, err);
+}
+
+enum rc store_user_create(struct store *s, const struct store_user *u, struct err *err)
+{
+    enum rc rc = s->db->begin(s->state, err);
+    if (rc)
+        return rc;
+    rc = insert_user(s, u, err);
+    if (!rc)
+        rc = s->db->commit(s->state, err);
+    if (rc)
+        s->db->rollback(s->state);
+    return rc;
 }
 
 bool store_user_in_project(const char *projects, const char *project)

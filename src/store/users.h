@@ -15,6 +15,7 @@ struct store_user {
     const char *projects; /* names with ',' between them; "" is none */
     int64_t created;      /* wall clock, ns */
     int64_t disabled;     /* when, ns; 0: is not */
+    bool inherits;        /* not kept: store_user_create() gives them what is left */
 };
 struct store_users {
     struct arena arena;
@@ -22,6 +23,15 @@ struct store_users {
     size_t n;
 };
 void store_users_release(struct store_users *l);
+/* What belongs to a name, whether there is such a user or not. */
+struct store_user_left {
+    int64_t jobs, schedules, rules, models, datasets;
+};
+enum rc store_user_left_get(struct store *s, const char *name,
+                            struct store_user_left *out, struct err *err) MUST_CHECK;
+/* RC_INVAL (E3112): something is left under that name, which would become this user's, and
+ * u->inherits does not say that it should.
+ */
 enum rc store_user_create(struct store *s, const struct store_user *u,
                           struct err *err) MUST_CHECK;
 /* Role, projects and disabled become those of `u`. */

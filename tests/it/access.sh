@@ -228,7 +228,56 @@ a_directory_has_one_server()
     finish
 }
 
+a_name_that_is_given_out_again_brings_nothing_along()
+{
+    local id uid long
+    yard
+    mkdir up && echo private >up/f
+    as "$ann" job run --input in=./up --secret KEY=file:up/f -- 'true' >/dev/null 2>&1
+    id=$(as "$ann" job list --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')
+    as "$ann" schedule create nightly --cron @daily -- true >/dev/null
+    as "$ann" dataset create mine --type s3 --path s3://bucket/mine >/dev/null
+    uid=$(sed -n 's/ ann$//p' yard/accounts 2>/dev/null)
+    as "$admin" user delete ann
+    refused E3112 "$admin" user create ann
+    err_has "the name 'ann' has belongings: 1 jobs, 1 schedules, 0 notification rules, 0 models, 1 datasets; delete them with \`trainyard user delete ann --purge\`"
+    run env -u TRAINYARD_SERVER "$TRAINYARD" user create ann --dir yard
+    err_has "error[E3112]"
+    # The same person is back.
+    as "$admin" user create ann --inherit
+    ann=$(as "$admin" token create ann)
+    run as "$ann" job get "$id"
+    status 0
+    long=$(as "$ann" job submit -- sleep 100 2>/dev/null)
+    refused E5022 "$admin" user delete ann --purge
+    err_has "1 jobs of 'ann' have not ended"
+    run as "$ann" job get "$id"
+    status 0
+    as "$ann" job stop "$long" >/dev/null 2>&1
+    soon "it has ended" as "$admin" user delete ann --purge
+    refused E3111 "$admin" user delete ann --purge
+    [ ! -e yard/users/ann ] || fail "uploads are left"
+    [ ! -e "yard/jobs/$id" ] || fail "the job's directory is left"
+    # Somebody else of that name.
+    ann=$(person ann)
+    run as "$ann" job list --json
+    json 'd == []'
+    run as "$ann" schedule list --json
+    json 'd == []'
+    refused E3107 "$ann" dataset get mine
+    refused E3103 "$ann" job get "$id"
+    as "$ann" job run -- true >/dev/null 2>&1
+    [ -z "$uid" ] || grep -q "^$uid #*$" yard/accounts || fail "the account is given out again: $(cat yard/accounts)"
+    [ -z "$uid" ] || [ "$(sed -n 's/ ann$//p' yard/accounts)" != "$uid" ] || fail "the same account"
+    # Deleted first, purged later.
+    as "$admin" user delete ann
+    run as "$admin" user delete ann --purge
+    status 0
+    finish
+}
+
 tap_cases \
+    a_name_that_is_given_out_again_brings_nothing_along \
     a_directory_has_one_server \
     quotas_of_users_work_at_a_server_as_they_do_here \
     a_dataset_for_reading_is_not_written_to \

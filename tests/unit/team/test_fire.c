@@ -421,7 +421,10 @@ static void the_schedule_of_a_deleted_user_is_refused_by_name(void)
     struct err err = {0};
     char id[JOB_ID_SIZE];
     bool existed;
-    struct store_user ann = {.name = "ann", .role = "submitter", .projects = ""},
+    struct store_user ann = {.name = "ann",
+                             .role = "submitter",
+                             .projects = "",
+                             .inherits = true},
                       bob = {.name = "bob", .role = "admin", .projects = ""};
     yard_open(&y);
     y.p.account = "ann"; /* even if the server's account has that name */
