@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
+#include "cmd/index_types.h"
 #include "cmd/predict.h"
 #include "io/guard.h"
 #include "recall/hitrate.h"
@@ -24,7 +25,8 @@ struct hit_conf {
     struct data_input in;
     const char *users, *items, *index_type, *item_id, *item_embedding, *user_id, *truth,
         *user_embedding, *interests_field, *total, *details, *writer_type;
-    int64_t top_k, lists, probes, interests, batch_size, threads, seed;
+    int64_t top_k, lists, probes, links, ef_construction, ef_search, interests,
+        batch_size, threads, seed;
     bool across, json, overwrite;
 };
 
@@ -35,16 +37,19 @@ static const struct opt opts[] = {
      .alias = "item-embedding-input"},
     {OPT_INT(struct hit_conf, top_k, "200", 1, 1000000,
              "number of nearest items to consider")},
-    {OPT_TEXT(struct hit_conf, index_type, "FlatIP",
-              "FlatIP, FlatL2: exhaustive search; IVFFlatIP, IVFFlatL2: search the "
-              "nearest lists only"),
-     .meta = "TYPE"},
+    {OPT_TEXT(struct hit_conf, index_type, "FlatIP", CMD_INDEX_TYPES), .meta = "TYPE"},
     {OPT_INT(struct hit_conf, lists, "1000", 1, KMEANS_CENTRES_MAX,
              "number of IVF lists"),
      .alias = "ivf-nlist"},
     {OPT_INT(struct hit_conf, probes, "800", 1, KMEANS_CENTRES_MAX,
              "IVF lists to search per query"),
      .alias = "ivf-nprobe"},
+    {OPT_INT(struct hit_conf, links, "32", 2, 512, "HNSW: neighbours of a vector (M)"),
+     .alias = "hnsw-M"},
+    {OPT_INT(struct hit_conf, ef_construction, "200", 1, 1000000,
+             "HNSW: candidates for them")},
+    {OPT_INT(struct hit_conf, ef_search, "64", 1, 1000000,
+             "HNSW: candidates kept during a search, at least --top-k")},
     {OPT_TEXT(struct hit_conf, item_id, "item_id",
               "column of item ids in the item table"),
      .meta = "COLUMN", .alias = "item-id-field"},
@@ -89,8 +94,7 @@ static const struct opt opts[] = {
 /* What a command is told, and what it works with. */
 struct hit_run {
     const struct hit_conf *c;
-    bool lists;
-    enum recall_metric metric;
+    const struct cmd_index_type *type;
     const struct writer_ops *format;
     struct pool *pool;
     struct recall_items items, users;
@@ -100,27 +104,11 @@ struct hit_run {
 
 static enum rc check_usage(const struct hit_conf *c, struct hit_run *r, struct err *err)
 {
-    static const struct {
-        const char *name;
-        bool lists;
-        enum recall_metric metric;
-    } types[] = {{"FlatIP", false, INDEX_DOT},
-                 {"FlatL2", false, INDEX_L2},
-                 {"IVFFlatIP", true, INDEX_DOT},
-                 {"IVFFlatL2", true, INDEX_L2}};
     if (!c->users || !c->items)
         return err_coded(err, RC_INVAL, E0605, "--%s PATH is missing",
                          c->users ? "items" : "users");
-    for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (strcmp(types[i].name, c->index_type) == 0) {
-            r->lists = types[i].lists;
-            r->metric = types[i].metric;
-            return predict_writer(c->writer_type, &r->format, err);
-        }
-    return err_coded(err, RC_INVAL, E0603,
-                     "--index-type: '%s' is not one of FlatIP, FlatL2, IVFFlatIP, "
-                     "IVFFlatL2",
-                     c->index_type);
+    enum rc rc = cmd_index_find(c->index_type, &r->type, err);
+    return rc ? rc : predict_writer(c->writer_type, &r->format, err);
 }
 
 static enum rc read_table(const struct hit_run *r, const char *path,
@@ -226,17 +214,19 @@ static enum rc write_total(const struct hit_run *r, double rate, struct err *err
 static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err *err)
 {
     const struct hit_conf *c = r->c;
-    struct recall_index_conf conf = {.metric = r->metric,
-                                     .lists = r->lists ? c->lists : 0,
+    struct recall_index_conf conf = {.metric = r->type->metric,
+                                     .lists = r->type->lists ? c->lists : 0,
+                                     .links = r->type->graph ? c->links : 0,
+                                     .ef_construction = c->ef_construction,
                                      .seed = (uint64_t)c->seed,
                                      .pool = r->pool};
     struct hitrate_conf how = {.top_k = c->top_k < r->items.n ? c->top_k : r->items.n,
-                               .probes = c->probes,
+                               .probes = r->type->graph ? c->ef_search : c->probes,
                                .batch = c->batch_size,
                                .across = c->across,
                                .interests_at =
                                    c->interests_field ? r->users.attr_at[0] : -1,
-                               .metric = r->metric,
+                               .metric = r->type->metric,
                                .pool = r->pool};
     char *details = NULL;
     if (conf.lists > r->items.n)

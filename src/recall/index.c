@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "recall/index_private.h"
 #include "tensor/gemm.h"
 #include "tensor/kernel.h"
 
@@ -23,19 +24,7 @@
 #define SCAN 256         /* vectors of a list whose scores lie on the stack */
 #define TRAIN_POINTS 256 /* per list, for its centre */
 #define ITERATIONS 10
-
-struct recall_index {
-    const float *x; /* [n][d] */
-    int64_t n, d;
-    enum recall_metric metric;
-    float *half; /* [n]: minus half of the squared length; NULL: not for this metric */
-    /* Lists: */
-    int64_t lists;
-    float *centres, *centre_half;
-    float *own;       /* [n][d]: x by list */
-    int64_t *list_at; /* [lists + 1] */
-    int64_t *rows;    /* [n]: which vector it is */
-};
+#define EF_CONSTRUCTION 200
 
 /* The best so far of one query. */
 struct best {
@@ -192,6 +181,17 @@ static enum rc make_lists(struct recall_index *x, const struct recall_index_conf
     return rc;
 }
 
+static enum rc make_graph(struct recall_index *x, const struct recall_index_conf *c,
+                          struct err *err)
+{
+    struct recall_hnsw_conf conf = {.links = c->links,
+                                    .ef = c->ef_construction ? c->ef_construction
+                                                             : EF_CONSTRUCTION,
+                                    .distance = c->metric == INDEX_L2,
+                                    .seed = c->seed};
+    return recall_hnsw_create(x->x, x->n, x->d, &conf, &x->graph, err);
+}
+
 enum rc recall_index_create(const float *v, int64_t n, int64_t d,
                             const struct recall_index_conf *c, struct recall_index **out,
                             struct err *err)
@@ -206,7 +206,9 @@ enum rc recall_index_create(const float *v, int64_t n, int64_t d,
                        (intmax_t)(n < KMEANS_CENTRES_MAX ? n : KMEANS_CENTRES_MAX));
     if (!rc && x->lists)
         rc = make_lists(x, c, err);
-    if (!rc && x->metric == INDEX_L2) {
+    if (!rc && c->links)
+        rc = make_graph(x, c, err);
+    else if (!rc && x->metric == INDEX_L2) {
         x->half = half_lengths(x->lists ? x->own : x->x, n, d);
         if (!x->half)
             rc = err_set(err, RC_NOMEM, "no memory for %jd vectors", (intmax_t)n);
@@ -228,6 +230,7 @@ void recall_index_destroy(struct recall_index *x)
     mem_free(x->own);
     mem_free(x->list_at);
     mem_free(x->rows);
+    recall_hnsw_destroy(x->graph);
     mem_free(x);
 }
 
@@ -332,6 +335,8 @@ enum rc recall_index_search(const struct recall_index *x, const float *q, int64_
                             int64_t k, int64_t probes, struct pool *pool, int64_t *rows,
                             float *scores, struct err *err)
 {
+    if (x->graph)
+        return recall_hnsw_search(x->graph, q, n, k, probes, pool, rows, scores, err);
     struct search s = {.x = x, .q = q, .k = k};
     s.probes = probes < 1 ? 1 : probes < x->lists ? probes : x->lists;
     s.best = mem_try_calloc((size_t)n + 1, sizeof(*s.best));

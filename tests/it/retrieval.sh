@@ -286,11 +286,42 @@ request_id,gt_items,user_tower_emb
 END
 }
 
+an_index_is_written_with_its_ids()
+{
+    vectors
+    local type
+    for type in FlatIP IVFFlatIP IVFFlatL2 HNSWFlatIP HNSWFlatL2; do
+        run "$TRAINYARD" index create items.csv --output-dir $type --index-type $type --lists 2 --links 4
+        status 0
+        out_has "$type of 4 vectors of 2 numbers in "
+        printf '10\n20\n30\n40\n' | cmp -s - $type/id_mapping || fail "$(cat $type/id_mapping)"
+    done
+    [ "$(head -c 4 FlatIP/faiss_index)" = IxFI ] || fail "no flat index"
+    [ "$(head -c 4 IVFFlatL2/faiss_index)" = IwFl ] || fail "no inverted file"
+    [ "$(head -c 4 HNSWFlatIP/faiss_index)" = IHNf ] || fail "no graph"
+    # the same bytes again, by any number of threads
+    run "$TRAINYARD" index create items.csv --output-dir again --index-type IVFFlatL2 --lists 2 --threads 3
+    cmp -s again/faiss_index IVFFlatL2/faiss_index || fail "other bytes"
+    run "$TRAINYARD" index create items.csv --output-dir FlatIP
+    status 2
+    err_has "error[E0008]: output 'FlatIP/faiss_index' exists; name another one, or say --overwrite"
+    run "$TRAINYARD" index create items.csv
+    status 2
+    err_has "--output-dir DIR is missing"
+    run "$TRAINYARD" index create items.csv --output-dir x --embedding vec
+    status 2
+    err_has "vec"
+    echo "item_id,item_tower_emb" >none.csv
+    run "$TRAINYARD" index create none.csv --output-dir x
+    status 2
+    [ ! -e x ] || fail "something was written"
+}
+
 hit_rates_are_counted()
 {
     vectors
     local type
-    for type in FlatIP FlatL2 IVFFlatIP IVFFlatL2; do
+    for type in FlatIP FlatL2 IVFFlatIP IVFFlatL2 HNSWFlatIP HNSWFlatL2; do
         run "$TRAINYARD" hitrate --users users.csv --items items.csv --top-k 2 --index-type $type \
             --lists 4 --probes 4
         status 0
@@ -339,7 +370,7 @@ hit_rates_say_what_is_wrong()
     err_has "--users PATH is missing"
     run "$TRAINYARD" hitrate --users users.csv --items items.csv --index-type HNSW
     status 2
-    err_has "--index-type: 'HNSW' is not one of FlatIP, FlatL2, IVFFlatIP, IVFFlatL2"
+    err_has "--index-type: 'HNSW' is not one of FlatIP, FlatL2, IVFFlatIP, IVFFlatL2, HNSWFlatIP, HNSWFlatL2"
     run "$TRAINYARD" hitrate --users users.csv --items items.csv --truth no
     status 2
     err_has "error[E2401]: user table: there is no column 'no'"
@@ -371,5 +402,5 @@ examples_of_retrieval_train()
 }
 
 tap_cases tree_tables_have_upstreams_form ids_may_be_texts trees_say_what_is_wrong \
-    a_tree_is_built_learnt_and_searched hit_rates_are_counted users_may_have_several_vectors \
+    a_tree_is_built_learnt_and_searched an_index_is_written_with_its_ids hit_rates_are_counted users_may_have_several_vectors \
     hit_rates_say_what_is_wrong examples_of_retrieval_train

@@ -176,6 +176,12 @@ static void tools_of_retrieval_are_ours(void)
                env_empty,
                "command: hitrate --users=u --items=i --index-type=IVFFlatL2 --across "
                "--interests=4");
+    check_line(
+        "tzrec tools.create_faiss_index --embedding_input_path e --index_output_dir o "
+        "--index_type HNSWFlatL2 --hnsw_M 16 --id_field i --embedding_field v",
+        env_empty,
+        "command: index create --output-dir=o --index-type=HNSWFlatL2 --links=16 "
+        "--id=i --embedding=v -- e");
     check_line("tzrec tools.hitrate --item_embedding_input i", env_empty,
                "error: tzrec.tools.hitrate needs --user_gt_input");
 }

@@ -2,6 +2,7 @@
 #include "recall/index.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -51,6 +52,84 @@ static struct recall_index *made(enum recall_metric m, int64_t n, int64_t lists,
     struct recall_index *out = NULL;
     CHECK(recall_index_create(x, n, WIDTH, &conf, &out, NULL) == RC_OK);
     return out;
+}
+
+static struct recall_index *graph_of(enum recall_metric m, int64_t n)
+{
+    struct recall_index_conf conf = {
+        .metric = m, .links = 8, .ef_construction = 60, .seed = 2};
+    struct recall_index *out = NULL;
+    CHECK(recall_index_create(x, n, WIDTH, &conf, &out, NULL) == RC_OK);
+    return out;
+}
+
+/* Of 20 nearest a graph finds nearly all, more of them the more candidates it keeps. */
+static void a_graph_finds_most(void)
+{
+    static int64_t near[QUERIES * 20], rows[QUERIES * 20];
+    static float scores[QUERIES * 20], exact[QUERIES * 20];
+    draw();
+    for (int m = 0; m < 2; m++) {
+        struct recall_index *all = made((enum recall_metric)m, MOST, 0, NULL);
+        struct recall_index *graph = graph_of((enum recall_metric)m, MOST);
+        int before = 0;
+        CHECK(recall_index_search(all, q, QUERIES, 20, 0, NULL, near, exact, NULL) ==
+              RC_OK);
+        for (int64_t ef = 20; ef <= 320; ef *= 4) {
+            int found = 0;
+            CHECK(recall_index_search(graph, q, QUERIES, 20, ef, NULL, rows, scores,
+                                      NULL) == RC_OK);
+            for (int64_t i = 0; i < QUERIES * 20; i++) {
+                for (int64_t k = i / 20 * 20; k < i / 20 * 20 + 20; k++)
+                    found += rows[k] == near[i];
+                CHECK(i % 20 == 0 || m == INDEX_DOT || scores[i] >= scores[i - 1]);
+                CHECK(i % 20 == 0 || m == INDEX_L2 || scores[i] <= scores[i - 1]);
+            }
+            CHECK(found >= before);
+            before = found;
+        }
+        CHECK(before > QUERIES * 20 * 99 / 100);
+        CHECK_NEAR(scores[0], exact[0], 1e-4);
+        recall_index_destroy(all);
+        recall_index_destroy(graph);
+    }
+}
+
+static void a_graph_may_be_small(void)
+{
+    int64_t rows[6];
+    float scores[6];
+    draw();
+    for (int64_t n = 0; n < 4; n++) {
+        struct recall_index *graph = graph_of(INDEX_L2, n);
+        CHECK(recall_index_search(graph, x, 1, 6, 6, NULL, rows, scores, NULL) == RC_OK);
+        for (int64_t i = 0; i < 6; i++)
+            CHECK(i < n ? rows[i] >= 0 : rows[i] == -1);
+        CHECK(n == 0 || rows[0] == 0);
+        recall_index_destroy(graph);
+    }
+    struct recall_index_conf conf = {.links = 1};
+    struct recall_index *none = NULL;
+    CHECK(recall_index_create(x, 5, WIDTH, &conf, &none, NULL) == RC_INVAL);
+}
+
+static void searches_of_a_graph_do_not_depend_on_threads(void)
+{
+    static int64_t rows[2][QUERIES * 20];
+    static float scores[2][QUERIES * 20];
+    struct pool *pool = NULL;
+    draw();
+    CHECK(pool_create(3, &pool, NULL) == RC_OK);
+    struct recall_index *a = graph_of(INDEX_DOT, MOST), *b = graph_of(INDEX_DOT, MOST);
+    CHECK(recall_index_search(a, q, QUERIES, 20, 40, NULL, rows[0], scores[0], NULL) ==
+          RC_OK);
+    CHECK(recall_index_search(b, q, QUERIES, 20, 40, pool, rows[1], scores[1], NULL) ==
+          RC_OK);
+    CHECK(memcmp(rows[0], rows[1], sizeof(rows[0])) == 0);
+    CHECK(memcmp(scores[0], scores[1], sizeof(scores[0])) == 0);
+    recall_index_destroy(a);
+    recall_index_destroy(b);
+    pool_destroy(pool);
 }
 
 static void every_vector_is_looked_at(void)
@@ -201,12 +280,10 @@ static void without_memory_it_says_so(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(every_vector_is_looked_at),
-    TAP(all_lists_are_everything),
-    TAP(more_lists_find_more),
-    TAP(the_same_are_found_in_order),
-    TAP(where_there_is_no_more_it_says_so),
-    TAP(threads_do_not_change_a_byte),
-    TAP(without_memory_it_says_so),
+    TAP(every_vector_is_looked_at),    TAP(a_graph_finds_most),
+    TAP(a_graph_may_be_small),         TAP(searches_of_a_graph_do_not_depend_on_threads),
+    TAP(all_lists_are_everything),     TAP(more_lists_find_more),
+    TAP(the_same_are_found_in_order),  TAP(where_there_is_no_more_it_says_so),
+    TAP(threads_do_not_change_a_byte), TAP(without_memory_it_says_so),
 };
 TAP_MAIN(cases)
