@@ -120,6 +120,14 @@ static void every_documented_argument_of_tzrec_is_taken(void)
         env_empty,
         "command: tables from-zch --config=b --save-dir=s -- z; "
         "--source_pipeline_config_path has no effect: the checkpoint tells its tables");
+    check_line(
+        "tzrec tools.convert_easyrec_config_to_tzrec_config --easyrec_config_path e "
+        "--fg_json_path f --use_old_fg --output_tzrec_config_path o",
+        env_empty,
+        "command: config from-easyrec --fg-json=f --output=o --use-old-fg -- e");
+    check_line("tzrec tools.add_feature_info_to_config --template_model_config_path t "
+               "--model_config_path n --config_table_path c",
+               env_empty, "command: features update --output=n --table=c -- t");
     check_line("tzrec tools.list_distcp_param --checkpoint_path m/model.ckpt-0",
                env_empty, "command: params -- m/model.ckpt-0");
 }
