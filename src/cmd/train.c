@@ -14,12 +14,13 @@
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
 #include "dist/shards.h"
+#include "model/reference.h"
 #include "nn/device.h"
 #include "train/trainer.h"
 
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
-    const char *table_dir, *data, *device;
+    const char *table_dir, *data, *device, *like_reference;
     struct opt_list set;
     int64_t threads, seed, patience, shards;
     double save_every;
@@ -44,6 +45,10 @@ static const struct opt opts[] = {
         "same data")},
     {OPT_BOOL(struct train_conf, restart_schedules, "false",
               "with --continue: restart learning-rate schedules, including warm-up")},
+    {OPT_TEXT(struct train_conf, like_reference, NULL,
+              "do as TorchEasyRec does where we differ on purpose: mean, workers, "
+              "schedules, comma-separated, or all; see docs/compat.md"),
+     .meta = "WHAT", .filled = true},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
               "initialize the weights from this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint", .filled = true},
@@ -112,6 +117,33 @@ static enum train_data data_of(const char *name)
                                          : TRAIN_DATA_AUTO;
 }
 
+/* The bits of --like-reference. */
+static enum rc reference_of(const char *list, unsigned *out, struct err *err)
+{
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } names[] = {{"mean", REFERENCE_MEAN},
+                 {"workers", REFERENCE_WORKERS},
+                 {"schedules", REFERENCE_SCHEDULES},
+                 {"all", REFERENCE_ALL}};
+    struct str rest = str_c(list ? list : ""), part;
+    *out = 0;
+    while (rest.n && str_split(&rest, ',', &part)) {
+        size_t i = 0;
+        part = str_trim(part);
+        while (i < ARRAY_LEN(names) && !str_is(part, names[i].name))
+            i++;
+        if (i == ARRAY_LEN(names))
+            return err_coded(err, RC_INVAL, E0603,
+                             "--like-reference: '%.*s' is not one of mean, workers, "
+                             "schedules, all",
+                             (int)part.n, part.p);
+        *out |= names[i].bits;
+    }
+    return RC_OK;
+}
+
 /* Of one rank: what is free is for all of this machine. */
 static int64_t memory_of(const struct train_conf *c, const struct cmd_ranks *ranks)
 {
@@ -125,6 +157,10 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_result result = {0};
+    unsigned reference = 0;
+    enum rc bad = reference_of(c->like_reference, &reference, err);
+    if (bad)
+        return bad;
     struct watch w = {.signals = stop_signals_watch()};
     struct train_options o = {.conf = config,
                               .threads = cmd_ranks_threads(ranks, c->threads),
@@ -132,7 +168,10 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .seed = (uint64_t)c->seed,
                               .resume = c->resume,
                               .data = data_of(c->data),
-                              .restart_schedules = c->restart_schedules,
+                              .restart_schedules =
+                                  c->restart_schedules ||
+                                  (c->resume && reference & REFERENCE_SCHEDULES),
+                              .reference = reference,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
                               .strict = c->strict,
@@ -214,6 +253,10 @@ static enum rc check_usage(const struct train_conf *c, struct err *err)
         return err_coded(err, RC_INVAL, E0609, "--data %s needs --continue", c->data);
     if (c->restart_schedules && !c->resume)
         return err_coded(err, RC_INVAL, E0609, "--restart-schedules needs --continue");
+    unsigned reference;
+    enum rc rc = reference_of(c->like_reference, &reference, err);
+    if (rc)
+        return rc;
     if (c->memory && c->overcommit)
         return err_coded(
             err, RC_INVAL, E0609,

@@ -374,7 +374,7 @@ CLONED static void add_pooled(const struct view *d, const struct embed_slot_ids 
     for (int64_t r = 0; r < s->rows; r++) {
         int64_t from, to;
         row_ids(s, r, &from, &to);
-        int64_t n = counted(c->pooling, at, from, to);
+        int64_t n = c->sum_gradient && s->weights ? 1 : counted(c->pooling, at, from, to);
         for (int64_t k = from; k < to; k++)
             if (at[k])
                 add_one(view_row(d, r), scale_of(s, k, n), c->max_gradient, dim,

@@ -99,6 +99,8 @@ struct embed_slot_conf {
     int output; /* which of the views given to lookup_forward() */
     int64_t col;
     float max_gradient; /* > 0: gradients of the output are clamped to +- it first */
+    /* Mean pooling with weights hands each id the gradient that a sum would. */
+    bool sum_gradient;
 };
 
 #endif

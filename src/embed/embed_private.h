@@ -141,6 +141,13 @@ static inline int64_t embed_slot_counted(const struct embed_slot *s, int64_t fro
     return n > 1 ? n : 1;
 }
 
+/* The same for gradients. */
+static inline int64_t embed_slot_divides(const struct embed_slot *s, int64_t from,
+                                         int64_t to)
+{
+    bool as_sum = s->conf.sum_gradient && s->ids.weights;
+    return as_sum ? 1 : embed_slot_counted(s, from, to);
+}
 static inline float embed_slot_scale(const struct embed_slot *s, int64_t at, int64_t n)
 {
     float w = s->ids.weights ? s->ids.weights[at] : 1.0f;

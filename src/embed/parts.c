@@ -231,7 +231,7 @@ static void deal_piece(struct embed *e, const struct embed_piece *p)
     for (int64_t r = p->begin; r < p->end; r++) {
         int64_t from, to;
         embed_slot_row(s, r, &from, &to);
-        int64_t n = embed_slot_counted(s, from, to);
+        int64_t n = embed_slot_divides(s, from, to);
         for (int64_t k = from; k < to; k++, part_of++)
             if (*part_of != SKIPPED)
                 *at[*part_of]++ =

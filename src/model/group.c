@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "model/parts.h"
+#include "model/reference.h"
 
 #define SAMPLED_DEPTH 16 /* of features that read features */
 
@@ -132,7 +133,8 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
         .pooling = strcasecmp(f->pooling, "mean") == 0 ? EMBED_MEAN : EMBED_SUM,
         .output = p->output,
         .col = p->col,
-        .max_gradient = m->options.max_gradient};
+        .max_gradient = m->options.max_gradient,
+        .sum_gradient = m->options.reference & REFERENCE_MEAN};
     struct model_input in = {.feature = f,
                              .axis = p->axis,
                              .slot = lookup_add_slot(m->lookup, &slot),

@@ -26,6 +26,7 @@ struct model_options {
     struct embed_row_opt row_opt;
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
     float max_gradient;              /* > 0: clamp gradients of embedding outputs */
+    unsigned reference;              /* bits of model/reference.h */
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
     /* How many ids a feature has, where its config does not say (a vocabulary file); 0:

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "model/reference.h"
 #include "train/event_time.h"
 
 struct stream {
@@ -61,6 +62,7 @@ static enum rc open_stream(struct train_rounds *r, const struct train_session *s
     if (r->shards.total > 1)
         share =
             (struct train_source_share){.at = r->shards.first + i, .of = r->shards.total};
+    share.workers = s->options.reference & REFERENCE_WORKERS;
     if (c->use == SOURCE_TRAIN)
         conf.mask = train_mask_conf_of(s->conf->data_config, s->plan, s->options.seed,
                                        (uint64_t)share.at);

@@ -34,6 +34,7 @@ struct train_session_options {
     bool no_labels;        /* to predict: labels and sample weights are not wanted */
     bool no_places;        /* messages for others: without places in the config */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
+    unsigned reference;    /* bits of model/reference.h */
     const char *dir;       /* where relative paths of the config start; NULL: here */
 };
 

@@ -200,9 +200,10 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
 /* TorchEasyRec's workers: each reads a range of the rows, or of text every n-th file, and
  * batches are taken from them in turn. Without the field the order is that of the files.
  */
-static void use_workers(const struct pc_DataConfig *d, struct dataset_conf *out)
+static void use_workers(const struct pc_DataConfig *d, bool unset_too,
+                        struct dataset_conf *out)
 {
-    if (!d->has_num_workers || d->num_workers < 2)
+    if ((!d->has_num_workers && !unset_too) || d->num_workers < 2)
         return;
     out->readers = d->num_workers;
     out->by_file = d->dataset_type == pc_DatasetType_CsvDataset && out->world <= 1;
@@ -246,7 +247,7 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
     if (training && d->shuffle)
         out->shuffle = d->shuffle_buffer_size;
     if (use != SOURCE_PREDICT)
-        use_workers(d, out);
+        use_workers(d, share.workers, out);
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
     use_tunnel(d, &out->reader);
     if (d->dataset_type == pc_DatasetType_KafkaDataset)

@@ -15,7 +15,8 @@ enum train_source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
  * (almost) the same number of rows as there are shards (data/dataset.h).
  */
 struct train_source_share {
-    int at, of; /* of 0: everything */
+    int at, of;   /* of 0: everything */
+    bool workers; /* an unset num_workers counts as well (model/reference.h) */
 };
 
 /* Fills *out for reading `path`; what it points at lies in `a`. Columns are those that

@@ -79,7 +79,8 @@ struct train_options {
     bool fresh_optimizer; /* of fine_tune: discard its optimizer state */
     bool strict;          /* of fine_tune: another shape is an error */
     bool farm_hash;
-    struct comm *comm; /* ranks of the run, borrowed; NULL: this one alone */
+    unsigned reference; /* bits of model/reference.h */
+    struct comm *comm;  /* ranks of the run, borrowed; NULL: this one alone */
     int shards; /* that a batch is cut into; 0: as the checkpoint, or one per rank */
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */

@@ -421,6 +421,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     struct train_session_options so = {.seed = t->o->seed,
                                        .training = true,
                                        .farm_hash = t->o->farm_hash,
+                                       .reference = t->o->reference,
                                        .table_dir = t->o->table_dir,
                                        .comm = t->o->comm,
                                        .lookup = t->o->lookup,

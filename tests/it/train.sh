@@ -121,6 +121,28 @@ curves_go_to_event_files()
     err_has "note: no files for TensorBoard: "
 }
 
+# As TorchEasyRec does: the order of eight workers, schedules that begin anew.
+the_reference_may_be_followed()
+{
+    config && data
+    trained a --set train_config.num_steps=6
+    trained b --set train_config.num_steps=6 --set data_config.num_workers=8
+    trained c --set train_config.num_steps=6 --like-reference workers
+    status 0
+    same_checkpoint b/model.ckpt-5 c/model.ckpt-5
+    cmp -s a/model.ckpt-5/model-00001-of-00001.safetensors c/model.ckpt-5/model-00001-of-00001.safetensors &&
+        fail "the order is that of the files"
+    for d in d e; do cp -r a $d; done
+    run "$TRAINYARD" train c.config --model-dir d --continue --restart-schedules --set train_config.num_steps=9
+    status 0
+    run "$TRAINYARD" train c.config --model-dir e --continue --like-reference schedules --set train_config.num_steps=9
+    status 0
+    same_checkpoint d/model.ckpt-8 e/model.ckpt-8
+    run "$TRAINYARD" train c.config --model-dir f --like-reference means
+    status 2
+    err_has "error[E0603]: --like-reference: 'means' is not one of mean, workers, schedules, all"
+}
+
 what_has_no_effect_is_said()
 {
     config && data
@@ -256,6 +278,6 @@ tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_terminal_has_one_live_line \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
-    what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
+    the_reference_may_be_followed what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
     a_second_signal_ends_it_at_once a_second_run_does_not_start_over \
     the_first_sequence_of_a_group_says_how_many_steps

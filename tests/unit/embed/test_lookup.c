@@ -200,6 +200,51 @@ static void an_id_is_peeked_as_an_evaluation_reads_it(void)
     lookup_destroy(a);
 }
 
+/* How far rows 1 and 2 of a table go when both are in one bag with weights 0.5 and 2 (or
+ * without), and the gradient is 1 everywhere; SGD with a rate of 1.
+ */
+static void moved_by(bool sum_gradient, bool weighted, float out[2])
+{
+    struct lookup *l = NULL;
+    struct embed_table_conf c = {
+        .name = "t", .rows = 4, .dim = DIM, .init = EMBED_CONST, .trainable = true};
+    struct embed_slot_conf slot = {
+        .feature = "t", .pooling = EMBED_MEAN, .sum_gradient = sum_gradient};
+    const int64_t ids[] = {1, 2}, offsets[] = {0, 2};
+    const float weights[] = {0.5f, 2};
+    struct embed_slot_ids in = {
+        .ids = ids, .offsets = offsets, .weights = weighted ? weights : NULL, .rows = 1};
+    float y[DIM], g[DIM] = {1, 1, 1, 1}, row[DIM];
+    struct view out_view = {.data = y, .rows = 1, .width = DIM, .ld = DIM};
+    struct view grad = {.data = g, .rows = 1, .width = DIM, .ld = DIM};
+    c.opt = (struct embed_row_opt){.kind = ROW_SGD};
+    CHECK(lookup_create(NULL, &(struct lookup_conf){0}, &l, &err) == RC_OK);
+    CHECK_INT(lookup_add_table(l, &c, &err), 0);
+    CHECK_INT(lookup_add_slot(l, &slot), 0);
+    CHECK(lookup_prepare(l, &in, true, &err) == RC_OK);
+    CHECK(lookup_forward(l, &out_view, &err) == RC_OK);
+    CHECK(lookup_update(l, &grad, &(struct embed_row_step){.lr = 1, .step = 1}, &err) ==
+          RC_OK);
+    for (int k = 0; k < 2; k++) {
+        CHECK(lookup_peek(l, 0, k + 1, row));
+        out[k] = -row[0];
+    }
+    lookup_destroy(l);
+}
+
+static void a_mean_with_weights_may_have_the_gradient_of_a_sum(void)
+{
+    float by[2];
+    moved_by(false, true, by);
+    CHECK_NEAR(by[0], 0.25, 1e-7);
+    CHECK_NEAR(by[1], 1, 1e-7);
+    moved_by(true, true, by);
+    CHECK_NEAR(by[0], 0.5, 1e-7);
+    CHECK_NEAR(by[1], 2, 1e-7);
+    moved_by(true, false, by); /* without weights a mean is a mean there, too */
+    CHECK_NEAR(by[0], 0.5, 1e-7);
+}
+
 static void an_id_outside_its_table_is_named(void)
 {
     struct lookup *a = create();
@@ -320,6 +365,7 @@ static const struct tap_case cases[] = {
     TAP(a_detached_image_does_not_follow_the_rows),
     TAP(a_whole_image_has_all_rows),
     TAP(an_id_is_peeked_as_an_evaluation_reads_it),
+    TAP(a_mean_with_weights_may_have_the_gradient_of_a_sum),
     TAP(an_id_outside_its_table_is_named),
     TAP(a_batch_that_is_refused_changes_nothing),
     TAP(images_of_other_tables_are_refused),
