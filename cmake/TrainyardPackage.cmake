@@ -3,6 +3,7 @@
 # The plug-in of MPI is a package of its own: the program does not need MPI.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS trainyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS libtrainyard LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET trainyard_mpi)
   install(TARGETS trainyard_mpi COMPONENT mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trainyard)
 endif()
@@ -43,6 +44,7 @@ foreach(page README.md CHANGELOG.md)
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR})
   endif()
 endforeach()
+install(DIRECTORY include/trainyard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

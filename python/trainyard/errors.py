@@ -105,6 +105,11 @@ _LINE = re.compile(r"^(?:(?P<where>.*?): )?(?P<severity>error|warning)(?:\[(?P<c
 _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
 
 
+def of_code(code: Optional[str]) -> Type[TrainyardError]:
+    """The class of an error with this code."""
+    return _AREAS.get((code or "E00")[1:3], TrainyardError)
+
+
 def parse(text: str) -> List[Problem]:
     """The messages in what the program wrote to its standard error."""
     found = []
@@ -126,7 +131,7 @@ def from_output(text: str, status: int) -> TrainyardError:
     if not errors:
         last = text.strip().splitlines()[-1:] or [f"trainyard ended with status {status}"]
         return TrainyardError(last[0], exit_status=status)
-    kind = _AREAS.get((errors[0].code or "E00")[1:3], TrainyardError)
+    kind = of_code(errors[0].code)
     where = f"{errors[0].file}:{errors[0].line}: " if errors[0].file else ""
     code = f" [{errors[0].code}]" if errors[0].code else ""
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

@@ -13,7 +13,7 @@ import os
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
-from . import _display, _program, frames
+from . import _display, _library, _program, frames
 from .config import Config
 from .errors import TrainingError
 
@@ -65,6 +65,7 @@ class Model:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._scorer: Optional[_library.Scorer] = None
 
     @classmethod
     def load(cls, path: str) -> "Model":
@@ -86,7 +87,14 @@ class Model:
         """Scores of rows, in the kind of table that came; `columns` of the input come along."""
         return predict(self, data, columns, output, **options)
 
-    score = predict
+    def score(self, rows: Any, threads: int = 0) -> Dict[str, Any]:
+        """Output -> scores of rows, computed inside this process: nothing is started or written.
+
+        `rows` are a DataFrame, an Arrow table, a list of dicts or a dict of lists; tables that speak Arrow are read where they are.
+        """
+        if self._scorer is None:
+            self._scorer = _library.Scorer(self.path, threads)
+        return self._scorer.score(rows)
 
     def __repr__(self) -> str:
         return f"Model({self.path!r})"

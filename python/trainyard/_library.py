@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libtrainyard.so: scoring inside this process, rows and scores by Arrow's C data interface.
+
+ctypes gives the interpreter's lock back during a call, so threads score at the same time.
+"""
+from __future__ import annotations
+
+import array
+import ctypes
+import os
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int, c_int64, c_void_p, cast, pointer
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from . import _program, errors
+
+__all__ = ["Scorer"]
+
+
+class ArrowSchema(Structure):
+    """The C structure of that name."""
+
+
+class ArrowArray(Structure):
+    """The C structure of that name."""
+
+
+class ArrowArrayStream(Structure):
+    """The C structure of that name."""
+
+
+_release_schema = ctypes.CFUNCTYPE(None, POINTER(ArrowSchema))
+_release_array = ctypes.CFUNCTYPE(None, POINTER(ArrowArray))
+ArrowSchema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_char_p), ("flags", c_int64), ("n_children", c_int64),
+                        ("children", POINTER(POINTER(ArrowSchema))), ("dictionary", POINTER(ArrowSchema)),
+                        ("release", _release_schema), ("private_data", c_void_p)]
+ArrowArray._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
+                       ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(ArrowArray))),
+                       ("dictionary", POINTER(ArrowArray)), ("release", _release_array), ("private_data", c_void_p)]
+_get_schema = ctypes.CFUNCTYPE(c_int, POINTER(ArrowArrayStream), POINTER(ArrowSchema))
+_get_next = ctypes.CFUNCTYPE(c_int, POINTER(ArrowArrayStream), POINTER(ArrowArray))
+_last_error = ctypes.CFUNCTYPE(c_char_p, POINTER(ArrowArrayStream))
+ArrowArrayStream._fields_ = [("get_schema", _get_schema), ("get_next", _get_next), ("get_last_error", _last_error),
+                             ("release", c_void_p), ("private_data", c_void_p)]
+
+
+class _Error(Structure):
+    _fields_ = [("code", c_char * 8), ("message", c_char * 2048)]
+
+
+def path() -> str:
+    """The library: $TRAINYARD_LIBRARY, that of this package, or the one beside the program."""
+    named = os.environ.get("TRAINYARD_LIBRARY")
+    if named:
+        return named
+    for directory in (os.path.join(os.path.dirname(__file__), "lib"), os.path.dirname(os.path.realpath(_program.path()))):
+        found = os.path.join(directory, "libtrainyard.so.0")
+        if os.path.exists(found):
+            return found
+    return "libtrainyard.so.0"
+
+
+_loaded: Optional[ctypes.CDLL] = None
+
+
+def _library() -> ctypes.CDLL:
+    global _loaded
+    if _loaded is None:
+        try:
+            _loaded = ctypes.CDLL(path())
+        except OSError as e:
+            raise errors.ProgramNotFound(f"libtrainyard.so.0 cannot be loaded: {e}") from None
+        _loaded.ty_model_open.argtypes = [c_char_p, c_int, POINTER(c_void_p), POINTER(_Error)]
+        _loaded.ty_model_score.argtypes = [c_void_p, POINTER(ArrowSchema), POINTER(ArrowArray), POINTER(ArrowSchema),
+                                           POINTER(ArrowArray), POINTER(_Error)]
+        _loaded.ty_model_close.argtypes = [c_void_p]
+        _loaded.ty_model_close.restype = None
+    return _loaded
+
+
+def _check(failed: int, error: _Error) -> None:
+    if failed:
+        code, message = error.code.decode() or None, error.message.decode(errors="replace")
+        raise errors.of_code(code)(message if not code else f"{message} [{code}]",
+                                   problems=[errors.Problem("error", code, message)])
+
+
+class Scorer:
+    """A model in this process. Any number of threads may use it."""
+
+    def __init__(self, directory: str, threads: int = 0) -> None:
+        self._model = c_void_p()
+        error = _Error()
+        _check(_library().ty_model_open(os.fsencode(directory), threads, byref(self._model), byref(error)), error)
+
+    def close(self) -> None:
+        model, self._model = self._model, c_void_p()
+        if model and _loaded is not None:
+            _loaded.ty_model_close(model)
+
+    __del__ = close
+
+    def score(self, data: Any) -> Dict[str, Any]:
+        """Output -> one score per row: arrays of numpy where it is there, else array.array; [rows, width] or lists for vectors."""
+        parts: List[Dict[str, Tuple[array.array[float], int]]] = []
+        for schema, rows, _keep in batches(data):
+            parts.append(self._score_batch(schema, rows))
+        return {name: _present([part[name][0] for part in parts], parts[0][name][1]) for name in (parts[0] if parts else {})}
+
+    def _score_batch(self, schema: Any, rows: Any) -> Dict[str, Tuple[array.array[float], int]]:
+        out_schema, out, error = ArrowSchema(), ArrowArray(), _Error()
+        _check(_library().ty_model_score(self._model, schema, rows, byref(out_schema), byref(out), byref(error)), error)
+        try:
+            return {out_schema.children[i].contents.name.decode(): _floats(out_schema.children[i].contents, out.children[i].contents)
+                    for i in range(out.n_children)}
+        finally:
+            out.release(byref(out))
+            out_schema.release(byref(out_schema))
+
+
+def _floats(schema: ArrowSchema, column: ArrowArray) -> "Tuple[array.array[float], int]":
+    width = int(schema.format.decode().partition(":")[2] or 1)
+    values = column.children[0].contents if column.n_children else column
+    made = array.array("f")
+    if values.length:
+        made.frombytes(ctypes.string_at(values.buffers[1], values.length * 4))
+    return made, width
+
+
+def _present(parts: "List[array.array[float]]", width: int) -> Any:
+    joined = parts[0]
+    for part in parts[1:]:
+        joined.extend(part)
+    try:
+        import numpy
+    except ImportError:
+        return joined if width == 1 else [joined[i:i + width] for i in range(0, len(joined), width)]
+    values = numpy.frombuffer(joined, dtype=numpy.float32) if joined else numpy.empty(0, numpy.float32)
+    return values if width == 1 else values.reshape(-1, width)
+
+
+def batches(data: Any) -> Iterator[Tuple[Any, Any, Any]]:
+    """(schema, rows, what must live as long): tables that speak Arrow, lists of dicts, dicts of lists."""
+    if hasattr(data, "__arrow_c_array__"):
+        schema, rows = data.__arrow_c_array__()
+        yield _capsule(schema, b"arrow_schema", ArrowSchema), _capsule(rows, b"arrow_array", ArrowArray), (schema, rows)
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from _stream(data.__arrow_c_stream__())
+    elif isinstance(data, Mapping):
+        yield _built({str(k): list(v) for k, v in data.items()})
+    elif isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
+        names = list(dict.fromkeys(name for row in data for name in row))
+        if data:
+            yield _built({name: [row.get(name) for row in data] for name in names})
+    else:
+        raise errors.DataError(f"rows are a DataFrame, an Arrow table, a list of dicts or a dict of lists, not {type(data).__name__}")
+
+
+def _capsule(capsule: Any, name: bytes, kind: Any) -> Any:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+    return cast(get(capsule, name), POINTER(kind))
+
+
+def _stream(capsule: Any) -> Iterator[Tuple[Any, Any, Any]]:
+    stream = _capsule(capsule, b"arrow_array_stream", ArrowArrayStream)
+    schema = ArrowSchema()
+    _read(stream, stream.contents.get_schema(stream, byref(schema)))
+    try:
+        while True:
+            rows = ArrowArray()
+            _read(stream, stream.contents.get_next(stream, byref(rows)))
+            if not rows.release:
+                return
+            try:
+                yield pointer(schema), pointer(rows), capsule
+            finally:
+                rows.release(byref(rows))
+    finally:
+        schema.release(byref(schema))
+
+
+def _read(stream: Any, failed: int) -> None:
+    if failed:
+        said = stream.contents.get_last_error(stream)
+        raise errors.DataError((said or b"the rows cannot be read").decode(errors="replace"))
+
+
+def _built(columns: Mapping[str, List[Any]]) -> Tuple[Any, Any, Any]:
+    """A struct array of Python's own values."""
+    keep: List[Any] = []
+    made = [_column(name, values, keep) for name, values in columns.items()]
+    length = len(next(iter(columns.values()), []))
+    if any(len(values) != length for values in columns.values()):
+        raise errors.DataError("columns have different lengths")
+    return (*_struct(made, length, keep), keep)
+
+
+def _struct(made: Sequence[Tuple[ArrowSchema, ArrowArray]], length: int, keep: List[Any]) -> Tuple[Any, Any]:
+    schemas = (POINTER(ArrowSchema) * len(made))(*[pointer(s) for s, _ in made])
+    arrays = (POINTER(ArrowArray) * len(made))(*[pointer(a) for _, a in made])
+    schema = ArrowSchema(format=b"+s", name=b"", n_children=len(made), children=schemas)
+    buffers = (c_void_p * 1)(None)
+    rows = ArrowArray(length=length, n_buffers=1, n_children=len(made), buffers=buffers, children=arrays)
+    keep.extend([schemas, arrays, buffers, schema, rows])
+    return pointer(schema), pointer(rows)
+
+
+def _valid(values: Sequence[Any]) -> Optional[bytearray]:
+    if all(v is not None for v in values):
+        return None
+    bits = bytearray((len(values) + 7) // 8)
+    for i, v in enumerate(values):
+        if v is not None:
+            bits[i >> 3] |= 1 << (i & 7)
+    return bits
+
+
+def _address(buffer: Any, keep: List[Any]) -> Optional[int]:
+    if buffer is None:
+        return None
+    held = (c_char * max(1, len(memoryview(buffer).cast("B")))).from_buffer(buffer if len(buffer) else bytearray(1))
+    keep.append((buffer, held))
+    return ctypes.addressof(held)
+
+
+def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSchema, ArrowArray]:
+    kind = _kind(name, values)
+    buffers: List[Any] = [_valid(values)]
+    child: Optional[Tuple[ArrowSchema, ArrowArray]] = None
+    if kind == "+l":
+        child = _column("item", [x for v in values if v is not None for x in v], keep)
+        buffers.append(_offsets([0 if v is None else len(v) for v in values]))
+    elif kind in ("u", "z"):
+        raw = [b"" if v is None else v.encode() if isinstance(v, str) else bytes(v) for v in values]
+        buffers += [_offsets([len(v) for v in raw]), bytearray(b"".join(raw))]
+    else:
+        buffers.append(array.array({"l": "q", "g": "d"}[kind], [0 if v is None else v for v in values]))
+    schema = ArrowSchema(format=kind.encode(), name=name.encode(), flags=2)
+    rows = ArrowArray(length=len(values), null_count=0 if buffers[0] is None else -1, n_buffers=len(buffers))
+    held = (c_void_p * len(buffers))(*[_address(b, keep) for b in buffers])
+    rows.buffers = held
+    if child:
+        kids = ((POINTER(ArrowSchema) * 1)(pointer(child[0])), (POINTER(ArrowArray) * 1)(pointer(child[1])))
+        schema.n_children = rows.n_children = 1
+        schema.children, rows.children = kids
+        keep.append(kids)
+    keep.extend([held, schema, rows])
+    return schema, rows
+
+
+def _offsets(lengths: Sequence[int]) -> "array.array[int]":
+    made, at = array.array("i", [0]), 0
+    for n in lengths:
+        at += n
+        made.append(at)
+    return made
+
+
+def _kind(name: str, values: Sequence[Any]) -> str:
+    """Arrow's format of Python's values; a column of nothing but None is of numbers.
+
+    >>> _kind("a", [None, 1]), _kind("a", [1, 2.5]), _kind("a", ["x"]), _kind("a", [[1], None])
+    ('l', 'g', 'u', '+l')
+    """
+    seen = {bool: "l", int: "l", float: "g", str: "u", bytes: "z", list: "+l", tuple: "+l"}
+    kinds = set()
+    for v in values:
+        if v is not None:
+            found = seen.get(type(v)) or next((k for t, k in seen.items() if isinstance(v, t)), None)
+            if found is None and hasattr(v, "__float__"):
+                found = "g"
+            if found is None:
+                raise errors.DataError(f"column {name!r}: values of type {type(v).__name__} are not read")
+            kinds.add(found)
+    if kinds == {"l", "g"}:
+        return "g"
+    if len(kinds) > 1:
+        raise errors.DataError(f"column {name!r}: values of different kinds")
+    return kinds.pop() if kinds else "g"

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns have Arrow's shape, so numbers and the bytes of texts are borrowed. Copied are
+ * offsets, which begin at 0 in a column and anywhere in a slice; validity that does not
+ * begin at a byte; numbers of 8 and 16 bits, which columns widen; bits; texts behind views
+ * or a dictionary. One table says for each format what it is and how its rows are taken.
+ */
+#include "lib/import.h"
+
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+#define DEPTH 8 /* of nesting */
+
+struct source {
+    const struct ArrowSchema *s;
+    const struct ArrowArray *a;
+    int64_t at, n; /* rows, the array's own offset included */
+    int depth;
+};
+
+typedef enum rc take_fn(const struct source *from, struct column *to, struct err *err);
+
+struct format {
+    const char *text; /* of ArrowSchema.format; its beginning when it ends with ':' */
+    enum type_id id;
+    enum logical logical;
+    int64_t buffers, kids;
+    take_fn *take;
+};
+
+static const struct format *format_of(const char *text);
+static enum rc take_rows(const struct source *from, struct column *to, struct err *err);
+
+static enum rc malformed(const struct source *from, const char *what, struct err *err)
+{
+    const char *name = from->s->name ? from->s->name : "";
+    return err_coded(err, RC_FORMAT, E2032, "column '%.100s': %s", name, what);
+}
+
+/* Bits [at, at + n) of `from`, moved to the beginning of `to`. */
+static void copy_bits(const uint8_t *from, int64_t at, int64_t n, uint8_t *to)
+{
+    int shift = (int)(at & 7);
+    from += at >> 3;
+    for (int64_t i = 0; i < (n + 7) / 8; i++) {
+        unsigned low = from[i] >> shift;
+        bool more = shift && i * 8 + 8 - shift < n;
+        to[i] = (uint8_t)(low | (more ? (unsigned)from[i + 1] << (8 - shift) : 0));
+    }
+}
+
+static int64_t count_null(const uint8_t *valid, int64_t n)
+{
+    int64_t set = 0;
+    for (int64_t i = 0; i < n / 8; i++)
+        set += __builtin_popcount(valid[i]);
+    if (n & 7)
+        set += __builtin_popcount(valid[n / 8] & ((1u << (n & 7)) - 1));
+    return n - set;
+}
+
+static enum rc take_valid(const struct source *from, struct column *to, struct err *err)
+{
+    const uint8_t *valid = from->a->n_buffers > 0 ? from->a->buffers[0] : NULL;
+    to->valid = NULL;
+    to->n_null = 0;
+    if (!valid || from->a->null_count == 0)
+        return RC_OK;
+    if (from->at & 7) {
+        size_t bytes = (size_t)(from->n + 7) / 8;
+        enum rc rc = column_mem_reserve(&to->own_valid, bytes, 0, err);
+        if (rc)
+            return rc;
+        copy_bits(valid, from->at, from->n, to->own_valid.p);
+        to->valid = to->own_valid.p;
+    } else {
+        to->valid = valid + from->at / 8;
+    }
+    to->n_null = count_null(to->valid, from->n);
+    return RC_OK;
+}
+
+/* A fixed-width value of a null is 0 in a column and anything in an array. */
+static enum rc zero_nulls(const struct source *from, struct column *to, struct err *err)
+{
+    size_t width = type_width(to->type->id);
+    if (to->n_null == 0)
+        return RC_OK;
+    if (to->values != to->own_values.p) {
+        enum rc rc = column_mem_reserve(&to->own_values, (size_t)from->n * width, 0, err);
+        if (rc)
+            return rc;
+        memcpy(to->own_values.p, to->values, (size_t)from->n * width);
+        to->values = to->own_values.p;
+    }
+    for (int64_t i = 0; i < from->n; i++)
+        if (column_is_null(to, i))
+            memset((char *)to->own_values.p + (size_t)i * width, 0, width);
+    return RC_OK;
+}
+
+static enum rc take_numbers(const struct source *from, struct column *to, struct err *err)
+{
+    size_t width = type_width(to->type->id);
+    const char *values = from->a->buffers[1];
+    if (!values && from->n > 0)
+        return malformed(from, "its values are missing", err);
+    to->values = values ? values + (size_t)from->at * width : NULL;
+    return zero_nulls(from, to, err);
+}
+
+#define TAKE_WIDER(name, FROM, TO, convert)                                            \
+    static enum rc take_##name(const struct source *from, struct column *to,           \
+                               struct err *err)                                        \
+    {                                                                                  \
+        const FROM *values = from->a->buffers[1];                                      \
+        if (!values && from->n > 0)                                                    \
+            return malformed(from, "its values are missing", err);                     \
+        enum rc rc =                                                                   \
+            column_mem_reserve(&to->own_values, (size_t)from->n * sizeof(TO), 0, err); \
+        if (rc)                                                                        \
+            return rc;                                                                 \
+        TO *out = to->own_values.p;                                                    \
+        for (int64_t i = 0; i < from->n; i++)                                          \
+            out[i] = (TO)convert(values[from->at + i]);                                \
+        to->values = out;                                                              \
+        return zero_nulls(from, to, err);                                              \
+    }
+TAKE_WIDER(i8, int8_t, int32_t, )
+TAKE_WIDER(u8, uint8_t, uint32_t, )
+TAKE_WIDER(i16, int16_t, int32_t, )
+TAKE_WIDER(u16, uint16_t, uint32_t, )
+TAKE_WIDER(f16, uint16_t, float, f16_to_f32)
+#undef TAKE_WIDER
+
+static enum rc take_bools(const struct source *from, struct column *to, struct err *err)
+{
+    const uint8_t *bits = from->a->buffers[1];
+    if (!bits && from->n > 0)
+        return malformed(from, "its values are missing", err);
+    enum rc rc = column_mem_reserve(&to->own_values, (size_t)from->n, 0, err);
+    if (rc)
+        return rc;
+    uint8_t *out = to->own_values.p;
+    for (int64_t i = 0; i < from->n; i++)
+        out[i] = bits[(from->at + i) >> 3] >> ((from->at + i) & 7) & 1;
+    to->values = out;
+    return zero_nulls(from, to, err);
+}
+
+/* Offsets from 0 of rows whose offsets have 4 or 8 bytes; where they began is *first. */
+static enum rc take_offsets(const struct source *from, size_t width, struct column *to,
+                            int64_t *first, struct err *err)
+{
+    const void *offsets = from->a->buffers[1];
+    if (!offsets && from->n > 0)
+        return malformed(from, "its offsets are missing", err);
+    enum rc rc = column_mem_reserve(&to->own_offsets, (size_t)(from->n + 1) * 4, 0, err);
+    if (rc)
+        return rc;
+    int32_t *out = to->own_offsets.p;
+    int64_t before = 0;
+    *first = 0;
+    out[0] = 0;
+    for (int64_t i = 0; offsets && i <= from->n; i++) {
+        int64_t here = width == 4 ? ((const int32_t *)offsets)[from->at + i]
+                                  : ((const int64_t *)offsets)[from->at + i];
+        if (i == 0)
+            *first = before = here;
+        if (here < before || here < 0)
+            return malformed(from, "its offsets go back", err);
+        if (here - *first > INT32_MAX)
+            return err_coded(err, RC_INVAL, E1090,
+                             "column '%.100s': more than 2 GiB in one batch",
+                             from->s->name);
+        before = here;
+        out[i] = (int32_t)(here - *first);
+    }
+    to->offsets = out;
+    return RC_OK;
+}
+
+static enum rc take_texts_of(const struct source *from, size_t width, struct column *to,
+                             struct err *err)
+{
+    int64_t first;
+    enum rc rc = take_offsets(from, width, to, &first, err);
+    const char *text = from->a->buffers[2];
+    if (!rc && !text && to->offsets[from->n] > 0)
+        rc = malformed(from, "its bytes are missing", err);
+    to->text = text ? text + first : "";
+    return rc;
+}
+
+static enum rc take_texts(const struct source *from, struct column *to, struct err *err)
+{
+    return take_texts_of(from, 4, to, err);
+}
+
+static enum rc take_large_texts(const struct source *from, struct column *to,
+                                struct err *err)
+{
+    return take_texts_of(from, 8, to, err);
+}
+
+/* A view is a length, then 12 bytes, or 4 of them, the number of a buffer and a place. */
+static struct str text_at_view(const struct ArrowArray *a, int64_t row)
+{
+    const int32_t *view = (const int32_t *)a->buffers[1] + row * 4;
+    if (view[0] <= 12)
+        return str_of((const char *)(view + 1), (size_t)view[0]);
+    return str_of((const char *)a->buffers[2 + view[2]] + view[3], (size_t)view[0]);
+}
+
+static enum rc take_views(const struct source *from, struct column *to, struct err *err)
+{
+    const uint8_t *valid = to->valid;
+    enum rc rc = RC_OK;
+    if (!from->a->buffers[1] && from->n > 0)
+        return malformed(from, "its views are missing", err);
+    to->valid = NULL;
+    to->n = to->n_null = 0;
+    for (int64_t i = 0; i < from->n && !rc; i++) {
+        bool null = valid && !(valid[i >> 3] >> (i & 7) & 1);
+        rc = null ? column_add_null(to, err)
+                  : column_add_str(to, text_at_view(from->a, from->at + i), err);
+    }
+    return rc;
+}
+
+static enum rc take_list_of(const struct source *from, size_t width, struct column *to,
+                            struct err *err)
+{
+    int64_t first;
+    enum rc rc = take_offsets(from, width, to, &first, err);
+    if (rc)
+        return rc;
+    const struct source kid = {.s = from->s->children[0],
+                               .a = from->a->children[0],
+                               .at = first,
+                               .n = to->offsets[from->n],
+                               .depth = from->depth + 1};
+    return take_rows(&kid, &to->kids[0], err);
+}
+
+static enum rc take_list(const struct source *from, struct column *to, struct err *err)
+{
+    return take_list_of(from, 4, to, err);
+}
+
+static enum rc take_large_list(const struct source *from, struct column *to,
+                               struct err *err)
+{
+    return take_list_of(from, 8, to, err);
+}
+
+/* Entries are a struct of key and value. */
+static enum rc take_map(const struct source *from, struct column *to, struct err *err)
+{
+    int64_t first;
+    const struct ArrowArray *entries = from->a->children[0];
+    enum rc rc = take_offsets(from, 4, to, &first, err);
+    if (!rc && (entries->n_children != 2 || from->s->children[0]->n_children != 2))
+        rc = malformed(from, "a map has keys and values", err);
+    for (int i = 0; i < 2 && !rc; i++) {
+        const struct source kid = {.s = from->s->children[0]->children[i],
+                                   .a = entries->children[i],
+                                   .at = entries->offset + first,
+                                   .n = to->offsets[from->n],
+                                   .depth = from->depth + 1};
+        rc = take_rows(&kid, &to->kids[i], err);
+    }
+    return rc;
+}
+
+static const struct format formats[] = {
+    {"b", TYPE_BOOL, LOGICAL_NONE, 2, 0, take_bools},
+    {"c", TYPE_I32, LOGICAL_NONE, 2, 0, take_i8},
+    {"C", TYPE_U32, LOGICAL_NONE, 2, 0, take_u8},
+    {"s", TYPE_I32, LOGICAL_NONE, 2, 0, take_i16},
+    {"S", TYPE_U32, LOGICAL_NONE, 2, 0, take_u16},
+    {"i", TYPE_I32, LOGICAL_NONE, 2, 0, take_numbers},
+    {"I", TYPE_U32, LOGICAL_NONE, 2, 0, take_numbers},
+    {"l", TYPE_I64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"L", TYPE_U64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"e", TYPE_F32, LOGICAL_NONE, 2, 0, take_f16},
+    {"f", TYPE_F32, LOGICAL_NONE, 2, 0, take_numbers},
+    {"g", TYPE_F64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"tdD", TYPE_I32, LOGICAL_DATE, 2, 0, take_numbers},
+    {"tsm:", TYPE_I64, LOGICAL_TIMESTAMP_MS, 2, 0, take_numbers},
+    {"tsu:", TYPE_I64, LOGICAL_TIMESTAMP_US, 2, 0, take_numbers},
+    {"tsn:", TYPE_I64, LOGICAL_TIMESTAMP_NS, 2, 0, take_numbers},
+    {"u", TYPE_STR, LOGICAL_NONE, 3, 0, take_texts},
+    {"z", TYPE_STR, LOGICAL_BINARY, 3, 0, take_texts},
+    {"U", TYPE_STR, LOGICAL_NONE, 3, 0, take_large_texts},
+    {"Z", TYPE_STR, LOGICAL_BINARY, 3, 0, take_large_texts},
+    {"vu", TYPE_STR, LOGICAL_NONE, 2, 0, take_views},
+    {"vz", TYPE_STR, LOGICAL_BINARY, 2, 0, take_views},
+    {"+l", TYPE_LIST, LOGICAL_NONE, 2, 1, take_list},
+    {"+L", TYPE_LIST, LOGICAL_NONE, 2, 1, take_large_list},
+    {"+m", TYPE_MAP, LOGICAL_NONE, 2, 1, take_map},
+};
+
+static const struct format *format_of(const char *text)
+{
+    for (size_t i = 0; text && i < ARRAY_LEN(formats); i++) {
+        const char *f = formats[i].text;
+        if (str_ends(f, ":") ? str_starts(text, f) : strcmp(text, f) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
+/* Rows of a dictionary: its values once, then a text per row. */
+static enum rc take_encoded(const struct source *from, struct column *to, struct err *err)
+{
+    const struct format *f = format_of(from->s->format);
+    const struct type codes_type = type_of(f->id, true);
+    struct column codes, values;
+    column_init(&codes, &codes_type);
+    column_init(&values, to->type);
+    const struct source dict = {.s = from->s->dictionary,
+                                .a = from->a->dictionary,
+                                .n = from->a->dictionary->length,
+                                .depth = from->depth + 1};
+    struct source index = *from;
+    enum rc rc = take_rows(&dict, &values, err);
+    if (!rc)
+        rc = take_valid(&index, &codes, err);
+    codes.n = from->n;
+    if (!rc)
+        rc = f->take(&index, &codes, err);
+    for (int64_t i = 0; i < from->n && !rc; i++) {
+        int64_t code = f->id == TYPE_I64 || f->id == TYPE_U64 ? column_i64(&codes, i)
+                                                              : column_i32(&codes, i);
+        bool null = column_is_null(&codes, i);
+        if (!null && (code < 0 || code >= values.n))
+            rc = malformed(from, "a code is outside of its dictionary", err);
+        else
+            rc = null || column_is_null(&values, code)
+                     ? column_add_null(to, err)
+                     : column_add_str(to, column_str(&values, code), err);
+    }
+    column_release(&codes);
+    column_release(&values);
+    return rc;
+}
+
+static enum rc take_rows(const struct source *from, struct column *to, struct err *err)
+{
+    const struct format *f = format_of(from->s->format);
+    struct source rows = *from;
+    rows.at += from->a->offset;
+    if (from->depth > DEPTH)
+        return malformed(from, "it is nested too deeply", err);
+    if (!f || from->a->n_buffers < f->buffers || from->a->n_children < f->kids ||
+        from->at < 0 || from->at + from->n > from->a->length)
+        return malformed(from, "the array is not what its schema says", err);
+    if (from->s->dictionary)
+        return from->a->dictionary ? take_encoded(&rows, to, err)
+                                   : malformed(from, "its dictionary is missing", err);
+    enum rc rc = take_valid(&rows, to, err);
+    to->n = from->n;
+    return rc ? rc : f->take(&rows, to, err);
+}
+
+enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,
+                        int64_t at, int64_t n, struct column *to, struct err *err)
+{
+    const struct source from = {.s = s, .a = a, .at = at, .n = n};
+    return take_rows(&from, to, err);
+}
+
+static enum rc type_at(const struct ArrowSchema *s, int depth, struct arena *mem,
+                       struct type *out, struct err *err)
+{
+    const struct format *f = format_of(s->format);
+    const struct ArrowSchema *d = s->dictionary;
+    if (d && (!format_of(d->format) || format_of(d->format)->id != TYPE_STR || !f ||
+              f->kids || f->id > TYPE_U64 || f->id == TYPE_BOOL))
+        f = NULL; /* texts alone, by whole numbers */
+    if (!f || s->n_children < f->kids || depth > DEPTH)
+        return err_coded(err, RC_UNSUPPORTED, E2031,
+                         "column '%.100s' has Arrow's type '%.60s', which is not read",
+                         s->name ? s->name : "", s->format ? s->format : "");
+    *out = type_of(d ? TYPE_STR : f->id, true);
+    out->logical = d ? format_of(d->format)->logical : f->logical;
+    out->utc = str_starts(s->format, "ts") && s->format[4];
+    struct type kid, value;
+    enum rc rc = RC_OK;
+    if (f->id == TYPE_LIST) {
+        rc = type_at(s->children[0], depth + 1, mem, &kid, err);
+        if (!rc)
+            *out = type_list(mem, kid, true);
+    } else if (f->id == TYPE_MAP) {
+        const struct ArrowSchema *entries = s->children[0];
+        if (entries->n_children != 2)
+            return err_coded(err, RC_FORMAT, E2032,
+                             "column '%.100s': a map has keys and values", s->name);
+        rc = type_at(entries->children[0], depth + 1, mem, &kid, err);
+        if (!rc)
+            rc = type_at(entries->children[1], depth + 1, mem, &value, err);
+        if (!rc)
+            *out = type_map(mem, kid, value, true);
+    }
+    return rc;
+}
+
+enum rc lib_import_type(const struct ArrowSchema *s, struct arena *mem, struct type *out,
+                        struct err *err)
+{
+    return type_at(s, 0, mem, out, err);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lib/import.h - rows of Arrow's C data interface as a batch. */
+#ifndef LIB_IMPORT_H
+#define LIB_IMPORT_H
+
+#include "data/batch.h"
+#include "trainyard/scoring.h"
+
+/* The type of a column; kids lie in `mem`. RC_UNSUPPORTED E2031 names the format. */
+enum rc lib_import_type(const struct ArrowSchema *s, struct arena *mem, struct type *out,
+                        struct err *err) MUST_CHECK;
+
+/* Rows [at, at + n) of an array of that type, at the end of nothing: `to` is empty. What
+ * lies in memory as a column has it is borrowed; the rest is copied into memory of the
+ * column. RC_FORMAT E2032: the array is not what its schema says. RC_NOMEM, RC_INVAL.
+ */
+enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,
+                        int64_t at, int64_t n, struct column *to,
+                        struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/import.h"
+
+#include "tap.h"
+
+#define BUFFERS(...) ((const void *[]){__VA_ARGS__})
+
+/* Rows [at, at + n) of an array as a column, printed as JSON with blanks between. */
+static void prints(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t at,
+                   int64_t n, const char *want)
+{
+    struct arena mem = {0};
+    struct type type;
+    struct column c;
+    struct err err = {0};
+    struct buf out;
+    buf_init(&out, 1 << 12);
+    CHECK(lib_import_type(s, &mem, &type, &err) == RC_OK);
+    column_init(&c, &type);
+    CHECK(lib_import_rows(s, a, at, n, &c, &err) == RC_OK);
+    CHECK(c.n == n);
+    for (int64_t i = 0; i < n; i++) {
+        buf_puts(&out, i ? " " : "");
+        column_print_json(&c, i, &out);
+    }
+    CHECK_STR(buf_str(&out), want);
+    buf_release(&out);
+    column_release(&c);
+    arena_release(&mem);
+}
+
+static void refuses(const struct ArrowSchema *s, const struct ArrowArray *a,
+                    enum code code, const char *text)
+{
+    struct arena mem = {0};
+    struct type type;
+    struct err err = {0};
+    enum rc rc = lib_import_type(s, &mem, &type, &err);
+    if (!rc) {
+        struct column c;
+        column_init(&c, &type);
+        rc = lib_import_rows(s, a, 0, a->length, &c, &err);
+        column_release(&c);
+    }
+    CHECK(rc && err.code == code);
+    CHECK(strstr(err.msg, text) != NULL);
+    arena_release(&mem);
+}
+
+static void numbers_are_read_where_they_are(void)
+{
+    const int64_t values[] = {1, 2, 3, 4};
+    struct ArrowSchema s = {.format = "l", .name = "x"};
+    struct ArrowArray a = {
+        .length = 3, .offset = 1, .n_buffers = 2, .buffers = BUFFERS(NULL, values)};
+    struct type type = type_of(TYPE_I64, true);
+    struct column c;
+    struct err err = {0};
+    column_init(&c, &type);
+    CHECK(lib_import_rows(&s, &a, 1, 2, &c, &err) == RC_OK);
+    CHECK(c.values == values + 2 && c.n == 2 && c.valid == NULL);
+    column_release(&c);
+}
+
+static void nulls_are_zero_wherever_a_slice_begins(void)
+{
+    const uint8_t valid[] = {0xB6, 0x01}; /* rows 1 2 4 5 7 8 */
+    const int32_t values[] = {9, 1, 2, 9, 4, 5, 9, 7, 8};
+    struct ArrowSchema s = {.format = "i", .name = "x"};
+    struct ArrowArray a = {
+        .length = 9, .null_count = -1, .n_buffers = 2, .buffers = BUFFERS(valid, values)};
+    prints(&s, &a, 0, 9, "null 1 2 null 4 5 null 7 8");
+    prints(&s, &a, 3, 6, "null 4 5 null 7 8");
+    prints(&s, &a, 7, 2, "7 8");
+    CHECK(values[0] == 9);
+}
+
+static void narrow_numbers_bits_and_halves_are_widened(void)
+{
+    const int8_t small[] = {-1, 2};
+    const uint16_t halves[] = {0x3C00, 0xC000}; /* 1, -2 */
+    const uint8_t bits[] = {0x05};
+    struct ArrowSchema i8 = {.format = "c"}, f16 = {.format = "e"}, b = {.format = "b"};
+    struct ArrowArray a = {.length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, small)};
+    prints(&i8, &a, 0, 2, "-1 2");
+    a.buffers = BUFFERS(NULL, halves);
+    prints(&f16, &a, 0, 2, "1 -2");
+    a.length = 3;
+    a.buffers = BUFFERS(NULL, bits);
+    prints(&b, &a, 0, 3, "true false true");
+    prints(&b, &a, 1, 2, "false true");
+}
+
+static void texts_of_all_forms_are_read(void)
+{
+    const int32_t offsets[] = {0, 2, 2, 5};
+    const int64_t large[] = {0, 2, 2, 5};
+    struct ArrowSchema u = {.format = "u"}, U = {.format = "U"}, vu = {.format = "vu"};
+    struct ArrowArray a = {
+        .length = 3, .n_buffers = 3, .buffers = BUFFERS(NULL, offsets, "abcde")};
+    prints(&u, &a, 0, 3, "\"ab\" \"\" \"cde\"");
+    prints(&u, &a, 2, 1, "\"cde\"");
+    a.buffers = BUFFERS(NULL, large, "abcde");
+    prints(&U, &a, 1, 2, "\"\" \"cde\"");
+    struct {
+        int32_t n;
+        char text[12];
+    } views[2] = {{3, "xyz"}, {13, ""}};
+    memcpy(views[1].text, (const int32_t[]){0, 0, 1}, 12);
+    a.length = 2;
+    a.buffers = BUFFERS(NULL, views, "-thirteenbytes");
+    prints(&vu, &a, 0, 2, "\"xyz\" \"thirteenbytes\"");
+}
+
+static void a_dictionary_gives_its_texts(void)
+{
+    const int8_t codes[] = {1, 0, 1};
+    const int32_t offsets[] = {0, 1, 3};
+    struct ArrowSchema texts = {.format = "u"};
+    struct ArrowSchema s = {.format = "c", .name = "x", .dictionary = &texts};
+    struct ArrowArray words = {
+        .length = 2, .n_buffers = 3, .buffers = BUFFERS(NULL, offsets, "abb")};
+    struct ArrowArray a = {.length = 3,
+                           .n_buffers = 2,
+                           .buffers = BUFFERS(NULL, codes),
+                           .dictionary = &words};
+    prints(&s, &a, 0, 3, "\"bb\" \"a\" \"bb\"");
+    a.buffers = BUFFERS(NULL, ((const int8_t[]){0, 2, 0}));
+    refuses(&s, &a, E2032, "column 'x': a code is outside of its dictionary");
+    a.dictionary = NULL;
+    refuses(&s, &a, E2032, "its dictionary is missing");
+}
+
+static void lists_and_maps_begin_anywhere(void)
+{
+    const int32_t offsets[] = {0, 2, 2, 3}, keys[] = {1, 2, 3};
+    const float values[] = {.5f, 1.5f, 2.5f};
+    struct ArrowSchema i = {.format = "i", .name = "item"}, f = {.format = "f"};
+    struct ArrowSchema list = {
+        .format = "+l", .n_children = 1, .children = (struct ArrowSchema *[]){&i}};
+    struct ArrowArray k = {.length = 3, .n_buffers = 2, .buffers = BUFFERS(NULL, keys)};
+    struct ArrowArray v = {.length = 3, .n_buffers = 2, .buffers = BUFFERS(NULL, values)};
+    struct ArrowArray a = {.length = 3,
+                           .n_buffers = 2,
+                           .buffers = BUFFERS(NULL, offsets),
+                           .n_children = 1,
+                           .children = (struct ArrowArray *[]){&k}};
+    prints(&list, &a, 0, 3, "[1, 2] [] [3]");
+    prints(&list, &a, 2, 1, "[3]");
+    struct ArrowSchema entry = {
+        .format = "+s", .n_children = 2, .children = (struct ArrowSchema *[]){&i, &f}};
+    struct ArrowSchema map = {
+        .format = "+m", .n_children = 1, .children = (struct ArrowSchema *[]){&entry}};
+    struct ArrowArray entries = {.length = 3,
+                                 .n_buffers = 1,
+                                 .buffers = BUFFERS(NULL),
+                                 .n_children = 2,
+                                 .children = (struct ArrowArray *[]){&k, &v}};
+    a.children = (struct ArrowArray *[]){&entries};
+    prints(&map, &a, 0, 3, "{\"1\": 0.5, \"2\": 1.5} {} {\"3\": 2.5}");
+}
+
+static void what_is_not_read_or_not_right_is_said(void)
+{
+    struct ArrowSchema s = {.format = "d:38,2", .name = "price"};
+    struct ArrowArray a = {.length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, NULL)};
+    refuses(&s, &a, E2031, "column 'price' has Arrow's type 'd:38,2', which is not read");
+    s.format = "l";
+    refuses(&s, &a, E2032, "column 'price': its values are missing");
+    s.format = "u";
+    refuses(&s, &a, E2032, "the array is not what its schema says");
+    const int32_t offsets[] = {0, 3, 2};
+    a.n_buffers = 3;
+    a.buffers = BUFFERS(NULL, offsets, "abc");
+    refuses(&s, &a, E2032, "its offsets go back");
+    a.buffers = BUFFERS(NULL, ((const int32_t[]){0, 1, 3}), NULL);
+    refuses(&s, &a, E2032, "its bytes are missing");
+    struct ArrowSchema nested = {.format = "+l", .name = "deep", .n_children = 1};
+    nested.children = (struct ArrowSchema *[]){&nested};
+    refuses(&nested, &a, E2031, "column 'deep'");
+}
+
+static const struct tap_case cases[] = {
+    TAP(numbers_are_read_where_they_are),
+    TAP(nulls_are_zero_wherever_a_slice_begins),
+    TAP(narrow_numbers_bits_and_halves_are_widened),
+    TAP(texts_of_all_forms_are_read),
+    TAP(a_dictionary_gives_its_texts),
+    TAP(lists_and_maps_begin_anywhere),
+    TAP(what_is_not_read_or_not_right_is_said),
+};
+TAP_MAIN(cases)
