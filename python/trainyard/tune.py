@@ -20,10 +20,11 @@ from typing import Any, Dict, List, Mapping, Optional
 from . import _display, _program
 from .errors import TuneError
 from .session import Session, get_default_session
+from .study import Study, StudyTrial
 from .trial import (get_current_parameter, get_experiment_id, get_next_parameter, get_next_parameters, get_sequence_id,
                     get_trial_id, report_final_result, report_intermediate_result)
 
-__all__ = ["Experiment", "ExperimentConfig", "get_next_parameter", "get_next_parameters", "get_current_parameter",
+__all__ = ["Experiment", "ExperimentConfig", "Study", "StudyTrial", "get_next_parameter", "get_next_parameters", "get_current_parameter",
            "report_intermediate_result", "report_final_result", "get_experiment_id", "get_trial_id", "get_sequence_id"]
 
 

@@ -306,7 +306,28 @@ a_log_that_was_cut_goes_on()
     err_has "log.jsonl', line"
 }
 
-tap_cases an_experiment_runs_to_its_end ids_and_the_latest_experiment \
+a_study_answers_line_by_line()
+{
+    printf '{"x": {"_type": "uniform", "_value": [0, 2]}}' >space.json
+    printf '%s\n' '{"ask": 1}' '{"tell": 0, "value": 1}' '{"tell": 3, "value": 1}' '{"tell": 0.5, "value": 1}' '{"ask": 1}' '{"fail": 1}' \
+        '{"report": 0, "value": 1, "step": -1}' '{"import": {"y": 1}, "value": 0}' '{"import": {"x": 1}}' '[]' '{' >lines
+    run sh -c "\"\$TRAINYARD\" tune study space.json --seed 7 <lines"
+    status 0
+    is "an answer each" "$(wc -l <.out)" 11
+    is "errors" "$(grep -c '"error"' .out)" 7
+    out_has "there is no trial 3"
+    out_has "parameter 'x' is missing"
+    cp .out first
+    run sh -c "\"\$TRAINYARD\" tune study space.json --seed 7 <lines"
+    check "the same lines get the same answers" cmp -s .out first
+    run "$TRAINYARD" tune study space.json --tuner PPO </dev/null
+    err_has "error[E4001]: no tuner 'PPO'"
+    run "$TRAINYARD" tune study space.json --tuner-args '{"optimize_mod": "maximize"}' </dev/null
+    status 2
+    err_has "did you mean 'optimize_mode'?"
+}
+
+tap_cases a_study_answers_line_by_line an_experiment_runs_to_its_end ids_and_the_latest_experiment \
     killed_managers_and_trials_change_nothing a_second_manager_is_refused stop_ends_the_trials \
     an_assessor_stops_the_bad_ones parameters_stand_in_the_command_and_results_on_a_line \
     trials_that_all_fail_end_the_experiment bad_files_are_refused_with_their_place \

@@ -67,6 +67,43 @@ class Experiments(Case):
         self.assertRegex(caught.exception.code, "^E0")
         self.assertIn("unifrom", str(caught.exception))
 
+    def test_a_study_is_asked_and_told_and_goes_on(self):
+        space = {"x": {"_type": "uniform", "_value": [0, 2]}, "k": {"_type": "choice", "_value": ["a", "b"]}}
+
+        def value(p):
+            return (p["x"] - 1) ** 2 + (p["k"] == "b")
+        with tune.Study(space, path="s.jsonl", seed=3) as study:
+            study.optimize(value, 15)
+            self.assertLess(study.best.value, 0.1)
+            half = study.ask()
+            half.report(0.5)
+        with open("s.jsonl", "a", encoding="utf-8") as f:
+            f.write('{"tell": 15, "val')  # killed while it wrote
+        with tune.Study(space, path="s.jsonl", seed=3) as again:
+            self.assertEqual([t.params for t in again.trials], [t.params for t in study.trials])
+            again.trials[15].tell(value(again.trials[15].params))
+            after = again.ask().params
+        with tune.Study(space, seed=3) as whole:
+            whole.optimize(value, 15)
+            trial = whole.ask()
+            trial.report(0.5)
+            trial.tell(value(trial.params))
+            self.assertEqual(whole.ask().params, after)
+            whole.add({"x": 1.0, "k": "a"}, 0.0)
+            with self.assertRaisesRegex(trainyard.TuneError, "already"):
+                trial.tell(1)
+            with self.assertRaisesRegex(trainyard.TuneError, "parameter 'k' is missing"):
+                whole.add({"x": 1.0}, 0.0)
+        with self.assertRaisesRegex(trainyard.TuneError, "another space"):
+            tune.Study(space, path="s.jsonl", seed=4)
+        with self.assertRaises(trainyard.TuneError) as caught:
+            tune.Study({"x": {"_type": "unifrom", "_value": [0, 2]}}).ask()
+        self.assertEqual(caught.exception.code, "E0432")
+        with tune.Study(space) as failing:
+            with self.assertRaises(ZeroDivisionError):
+                failing.optimize(lambda p: 1 / 0, 3)
+            self.assertEqual(failing.trials[0].state, "failed")
+
     def test_outside_an_experiment_there_are_no_parameters(self):
         with self.assertWarnsRegex(RuntimeWarning, "no trial of an experiment"):
             self.assertEqual(tune.get_next_parameter(), {})
