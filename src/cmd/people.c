@@ -55,7 +55,9 @@ static const struct opt update_opts[] = {
 static const struct opt user_opts[] = {
     {OPT_CHOICE(struct people_conf, role, "submitter", "viewer|submitter|admin",
                 "role of the user")},
-    {OPT_LIST(struct people_conf, project, "project the user belongs to"), .meta = "P"},
+    {OPT_LIST(struct people_conf, project,
+              "project the user belongs to; P:admin: as an admin of the project"),
+     .meta = "P"},
     {OPT_BOOL(struct people_conf, inherit, "false",
               "give the user what a former user of that name left")},
     PLACE_OPTS,
@@ -103,6 +105,13 @@ static enum rc check_name(const char *name, struct err *err)
     return wrong ? err_coded(err, RC_INVAL, E5006, "'%.100s': %s", name, wrong) : RC_OK;
 }
 
+static enum rc check_project(const char *text, struct err *err)
+{
+    struct str name = store_user_project(str_c(text), NULL);
+    const char *wrong = jobspec_check_name(name);
+    return wrong ? err_coded(err, RC_INVAL, E5006, "'%.150s': %s", text, wrong) : RC_OK;
+}
+
 /* --project, as JSON and with ',' between the names. */
 static enum rc put_projects(const struct people_conf *c, struct json_out *j,
                             struct buf *names, struct err *err)
@@ -110,7 +119,7 @@ static enum rc put_projects(const struct people_conf *c, struct json_out *j,
     enum rc rc = RC_OK;
     json_open(j, "projects", '[');
     for (size_t i = 0; i < c->project.n && !rc; i++) {
-        rc = check_name(c->project.at[i], err);
+        rc = check_project(c->project.at[i], err);
         buf_printf(names, "%s%s", i ? "," : "", c->project.at[i]);
         json_put_str(j, NULL, c->project.at[i]);
     }

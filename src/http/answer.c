@@ -255,13 +255,25 @@ void http_call_header(struct http_call *c, const char *name, const char *value)
 
 bool http_call_in_project(const struct http_call *c, const char *project)
 {
-    struct str rest = str_c(c->who.projects), part;
-    if (c->who.role == ROLE_ADMIN)
-        return true;
-    while (rest.n && str_split(&rest, ',', &part))
-        if (part.n && str_is(part, project))
-            return true;
-    return false;
+    return c->who.role == ROLE_ADMIN ||
+           store_user_in_project(c->who.projects, project, NULL);
+}
+
+bool http_call_owns(const struct http_call *c, const char *owner, const char *project)
+{
+    return c->who.role == ROLE_ADMIN || strcmp(owner, c->who.name) == 0 ||
+           (*project && store_user_in_project(c->who.leads, project, NULL));
+}
+
+enum rc http_call_need_owner(struct http_call *c, const char *what, const char *owner,
+                             const char *project, struct err *err)
+{
+    if (http_call_owns(c, owner, project))
+        return RC_OK;
+    return http_call_forbid(c, err,
+                            "the %s is %.100s's: only its owner, admins of its project "
+                            "and admins may do that",
+                            what, owner);
 }
 
 enum rc http_call_job(struct http_call *c, struct store_jobs *out, struct err *err)

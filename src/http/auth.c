@@ -106,6 +106,28 @@ static void remember(struct http_auth *a, const char *hash, int64_t expires,
     pthread_mutex_unlock(&a->lock);
 }
 
+static void add_name(char *list, struct str name)
+{
+    size_t n = strlen(list);
+    snprintf(list + n, AUTH_PROJECTS_SIZE - n, "%s%.*s", n ? "," : "", (int)name.n,
+             name.p);
+}
+
+/* A token that may only look administers nothing. */
+static void take_projects(const char *projects, struct http_caller *out)
+{
+    struct str rest = str_c(projects), part;
+    bool leads;
+    while (rest.n && str_split(&rest, ',', &part)) {
+        struct str name = store_user_project(part, &leads);
+        if (!name.n)
+            continue;
+        add_name(out->projects, name);
+        if (leads && out->role >= ROLE_SUBMITTER)
+            add_name(out->leads, name);
+    }
+}
+
 static enum rc caller_of(const struct store_token *t, const struct store_user *u,
                          struct http_caller *out, struct err *err)
 {
@@ -115,7 +137,7 @@ static enum rc caller_of(const struct store_token *t, const struct store_user *u
     *out = (struct http_caller){.role = cap < own ? cap : own};
     snprintf(out->name, sizeof(out->name), "%s", u->name);
     snprintf(out->token, sizeof(out->token), "%s", t->id);
-    snprintf(out->projects, sizeof(out->projects), "%s", u->projects);
+    take_projects(u->projects, out);
     return RC_OK;
 }
 

@@ -20,6 +20,7 @@ struct http_caller {
     enum http_role role;                              /* ROLE_NONE: nobody */
     char name[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE]; /* user; id of the token */
     char projects[AUTH_PROJECTS_SIZE];                /* with ',' between them */
+    char leads[AUTH_PROJECTS_SIZE]; /* those of them that the user administers */
 };
 
 struct http_auth;

@@ -75,6 +75,11 @@ enum rc http_call_files(struct http_call *c, struct store_jobs *out, bool *elsew
 bool http_call_elsewhere(const struct http_call *c, const struct store_job *j);
 /* Is `project` the caller's, or is the caller an admin? */
 bool http_call_in_project(const struct http_call *c, const char *project);
+/* Does it belong to the caller, or does the caller administer its project or the server? */
+bool http_call_owns(const struct http_call *c, const char *owner, const char *project);
+/* RC_INVAL (E5010) with status 403 when not; `what`: "job". */
+enum rc http_call_need_owner(struct http_call *c, const char *what, const char *owner,
+                             const char *project, struct err *err) MUST_CHECK;
 /* RC_INVAL (E5010) with status 403. */
 enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

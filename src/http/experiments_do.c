@@ -291,7 +291,10 @@ enum rc http_update_experiment(struct http_call *c, struct err *err)
 enum rc http_delete_experiment(struct http_call *c, struct err *err)
 {
     char *dir = NULL;
-    enum rc rc = http_experiments_own(c, &dir, NULL, err);
+    struct exp_peek is;
+    enum rc rc = http_experiments_own(c, &dir, &is, err);
+    if (!rc)
+        rc = http_call_need_owner(c, "experiment", is.owner, is.project, err);
     if (!rc && http_experiments_alive(c, dir))
         rc = err_coded(err, RC_CANCELED, E4006,
                        "experiment '%s' is running; stop it first", c->params[0]);

@@ -193,9 +193,8 @@ enum rc http_delete_model(struct http_call *c, struct err *err)
     enum rc rc = find_model(c, &l, err);
     if (rc)
         return rc;
-    if (c->who.role < ROLE_ADMIN && strcmp(l.at[0].owner, c->who.name) != 0)
-        rc = http_call_forbid(c, err, "the model is %s's", l.at[0].owner);
-    else
+    rc = http_call_need_owner(c, "model", l.at[0].owner, l.at[0].project, err);
+    if (!rc)
         rc = store_model_delete(c->place.store, l.at[0].name, l.at[0].version, err);
     store_models_release(&l);
     return rc;

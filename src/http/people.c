@@ -24,7 +24,7 @@
 static void put_names(struct json_out *j, const char *key, const char *names)
 {
     struct str rest = str_c(names), part;
-    char one[AUTH_NAME_SIZE];
+    char one[AUTH_NAME_SIZE + sizeof(STORE_PROJECT_ADMIN)];
     json_open(j, key, '[');
     while (rest.n && str_split(&rest, ',', &part)) {
         if (!part.n || part.n >= sizeof(one))
@@ -54,6 +54,7 @@ enum rc http_get_me(struct http_call *c, struct err *err)
     json_put_str(&c->json, "name", c->who.name);
     json_put_str(&c->json, "role", http_role_name(c->who.role));
     put_names(&c->json, "projects", c->who.projects);
+    put_names(&c->json, "leads", c->who.leads);
     json_close(&c->json, '}');
     return RC_OK;
 }

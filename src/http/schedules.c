@@ -186,10 +186,20 @@ enum rc http_create_schedule(struct http_call *c, struct err *err)
     return http_job_body_end(c, &spec, rc, err);
 }
 
+/* params[0], if the caller may act as its owner. */
+static enum rc schedules_own(struct http_call *c, struct store_schedules *out,
+                             struct err *err)
+{
+    enum rc rc = schedules_find(c, out, err);
+    return rc ? rc
+              : http_call_need_owner(c, "schedule", out->at[0].owner, out->at[0].project,
+                                     err);
+}
+
 enum rc http_delete_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
-    enum rc rc = schedules_find(c, &l, err);
+    enum rc rc = schedules_own(c, &l, err);
     store_schedules_release(&l);
     return rc ? rc : team_schedule_delete(&c->place, c->params[0], err);
 }
@@ -220,7 +230,7 @@ enum rc http_run_schedule(struct http_call *c, struct err *err)
     char id[JOB_ID_SIZE];
     bool existed = false;
     int64_t planned = c->body ? http_schema_time(c->body, "planned") : 0;
-    enum rc rc = schedules_find(c, &l, err);
+    enum rc rc = schedules_own(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
         rc = team_schedule_run(&c->place, c->api->job_env, c->params[0],

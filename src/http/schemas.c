@@ -8,6 +8,7 @@
  */
 #include "http/role.h"
 #include "http/schemas_private.h"
+#include "store/users.h"
 
 static const struct http_schema_table *const all[] = {
 #define SCHEMA(n, file) &http_schema_##n,
@@ -30,6 +31,11 @@ const char *http_schema_name_check(struct str v)
                c == '-' || c == '.';
     }
     return fine ? NULL : "names have letters, digits, '_', '.' and '-', at most 128";
+}
+
+const char *http_schema_membership_check(struct str v)
+{
+    return http_schema_name_check(store_user_project(v, NULL));
 }
 
 static const struct http_schema_item Problem_items[] = {
@@ -62,6 +68,7 @@ static const struct http_schema_item Me_items[] = {
     ITEM(name, STRING, "the user that the token speaks for", MUST),
     ITEM(role, STRING, "what the token may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs are seen, too", MUST),
+    ITEM(leads, STRINGS, "those of them that are administered", MUST),
     {0}};
 TABLE(Me, "who asks");
 
@@ -97,7 +104,9 @@ TABLE(DatasetNew, "a new dataset");
 static const struct http_schema_item User_items[] = {
     ITEM(name, STRING, "unique", MUST),
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS, MUST),
-    ITEM(projects, STRINGS, "whose jobs they see and control, too", MUST),
+    ITEM(projects, STRINGS,
+         "whose jobs they see and control, too; NAME:admin: as an admin of the project",
+         MUST),
     ITEM(disabled, BOOL, "their tokens are refused", MUST),
     ITEM(created, TIME, "when"),
     {0}};
@@ -110,7 +119,9 @@ TABLE(UserList, "all users");
 static const struct http_schema_item UserNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS, MUST),
-    ITEM(projects, STRINGS, "whose jobs they see and control, too", NAME),
+    ITEM(projects, STRINGS,
+         "whose jobs they see and control, too; NAME:admin: as an admin of the project",
+         MEMBERSHIP),
     ITEM(inherit, BOOL, "give them what a former user of that name left"),
     {0}};
 TABLE(UserNew, "a new user");
@@ -124,7 +135,7 @@ TABLE(UserDeleteQuery, "what goes with the user");
 
 static const struct http_schema_item UserChange_items[] = {
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS),
-    ITEM(projects, STRINGS, "all of them, old ones included", NAME),
+    ITEM(projects, STRINGS, "all of them, old ones included", MEMBERSHIP),
     ITEM(disabled, BOOL, "refuse their tokens"),
     ITEM(oidc, BOOL,
          "true: the next login through the OpenID provider under this name is theirs; "

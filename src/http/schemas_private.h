@@ -18,6 +18,11 @@
 const char *http_schema_name_check(struct str value);
 #define NAME \
     .pattern = NAME_PATTERN, .check = http_schema_name_check, .min = 1, .max = 128
+/* A project, or a project and ":admin". */
+#define MEMBERSHIP                                             \
+    .pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(:admin)?$", \
+    .check = http_schema_membership_check, .min = 1, .max = 134
+const char *http_schema_membership_check(struct str value);
 /* Limits and weight of a user or project; `how` is said of each of the four limits. */
 #define QUOTA_LIMITS(how)                                                            \
     ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", how), \

@@ -120,7 +120,12 @@ enum rc http_delete_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     bool elsewhere = false;
-    enum rc rc = http_call_files(c, &jobs, &elsewhere, err);
+    enum rc rc = http_call_job(c, &jobs, err);
+    if (!rc)
+        rc = http_call_need_owner(c, "job", jobs.at[0].owner, jobs.at[0].project, err);
+    store_jobs_release(&jobs);
+    if (!rc)
+        rc = http_call_files(c, &jobs, &elsewhere, err);
     if (!rc && !elsewhere)
         rc = job_delete(&c->place, c->params[0], err);
     store_jobs_release(&jobs);

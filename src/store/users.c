@@ -94,12 +94,27 @@ enum rc store_user_create(struct store *s, const struct store_user *u, struct er
     return rc;
 }
 
-bool store_user_in_project(const char *projects, const char *project)
+struct str store_user_project(struct str entry, bool *leads)
+{
+    struct str name = str_of(entry.p, entry.n);
+    size_t mark = strlen(STORE_PROJECT_ADMIN);
+    bool marked = entry.n > mark &&
+                  memcmp(entry.p + entry.n - mark, STORE_PROJECT_ADMIN, mark) == 0;
+    if (marked)
+        name.n -= mark;
+    if (leads)
+        *leads = marked;
+    return name;
+}
+
+bool store_user_in_project(const char *projects, const char *project, bool *leads)
 {
     struct str rest = str_c(projects), part;
     while (rest.n && str_split(&rest, ',', &part))
-        if (part.n && str_is(part, project))
+        if (part.n && str_is(store_user_project(part, leads), project))
             return true;
+    if (leads)
+        *leads = false;
     return false;
 }
 

@@ -7,12 +7,14 @@
 #ifndef STORE_USERS_H
 #define STORE_USERS_H
 
+#include "base/str.h"
 #include "store/store.h"
 
 struct store_user {
     const char *name;
     const char *role;     /* "viewer", "submitter", "admin" */
-    const char *projects; /* names with ',' between them; "" is none */
+    const char *projects; /* names with ',' between them, NAME:admin for those that the
+                             user administers; "" is none */
     int64_t created;      /* wall clock, ns */
     int64_t disabled;     /* when, ns; 0: is not */
     bool inherits;        /* not kept: store_user_create() gives them what is left */
@@ -40,8 +42,11 @@ enum rc store_user_update(struct store *s, const struct store_user *u,
 /* `name` NULL: all, by name. */
 enum rc store_user_get(struct store *s, const char *name, struct store_users *out,
                        struct err *err) MUST_CHECK;
-/* Is `project` among the names of `projects`? */
-bool store_user_in_project(const char *projects, const char *project);
+#define STORE_PROJECT_ADMIN ":admin"
+/* Is `project` among the names of `projects`? *leads (may be NULL): as one of its admins. */
+bool store_user_in_project(const char *projects, const char *project, bool *leads);
+/* One entry of the list: its name. */
+struct str store_user_project(struct str entry, bool *leads);
 /* Whether a user of this name was deleted, and none was created since. */
 enum rc store_user_former(struct store *s, const char *name, bool *former,
                           struct err *err) MUST_CHECK;

@@ -37,7 +37,7 @@ static const char *wrong_with(struct arena *a, const struct store_user *u,
         return NULL;
     if (submits && strcmp(u->role, "submitter") != 0)
         return arena_printf(a, "'%.100s' may not submit jobs", u->name);
-    if (*project && !store_user_in_project(u->projects, project))
+    if (*project && !store_user_in_project(u->projects, project, NULL))
         return arena_printf(a, "'%.100s' is no member of the project '%.100s' any more",
                             u->name, project);
     return NULL;

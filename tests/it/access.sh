@@ -80,7 +80,6 @@ a_schedule_stops_with_its_owner_and_goes_on_with_them()
     as "$admin" user update ann --no-projects
     run as "$bob" schedule get nightly
     out_has "stopped: 'ann' is no member of the project 'ads' any more"
-    refused E5107 "$bob" schedule run nightly
     as "$admin" user update ann --project ads --role viewer
     refused E5107 "$admin" schedule run nightly
     as "$admin" user update ann --role submitter
@@ -276,7 +275,61 @@ a_name_that_is_given_out_again_brings_nothing_along()
     finish
 }
 
+# A colleague may stop a job and run it again, but what deletes it or speaks for its owner needs the owner, an
+# admin of the project or an admin.
+a_member_controls_a_job_and_its_owner_deletes_it()
+{
+    local id lead
+    yard
+    lead=$(person lena --project ads:admin --project feed)
+    id=$(as "$ann" job submit --project ads -- true 2>/dev/null)
+    as "$ann" job wait "$id" >/dev/null 2>&1
+    as "$ann" schedule create nightly --cron @daily --project ads -- true >/dev/null
+    run as "$bob" job rerun "$id"
+    status 0
+    for who in "$bob" "$vera"; do
+        refused E5010 "$who" job delete "$id"
+        refused E5010 "$who" schedule delete nightly
+        refused E5010 "$who" schedule run nightly
+    done
+    run as "$bob" job delete "$id"
+    err_has "the job is ann's: only its owner, admins of its project and admins may do that"
+    refused E3103 "$carl" job delete "$id"
+    refused E5103 "$carl" schedule delete nightly
+    run as "$bob" schedule pause nightly
+    status 0
+    run as "$bob" schedule resume nightly
+    status 0
+    run as "$lead" schedule run nightly --wait
+    status 0
+    run as "$lead" job delete "$id"
+    status 0
+    run as "$lead" schedule delete nightly
+    status 0
+    # Of another project she is a member like any other, and her own token may be less than she is.
+    as "$admin" user update bob --project feed --project ads
+    id=$(as "$bob" job submit --project feed -- true 2>/dev/null)
+    as "$bob" job wait "$id" >/dev/null 2>&1
+    refused E5010 "$lead" job delete "$id"
+    refused E5010 "$lead" user create eve
+    refused E5010 "$lead" user update bob --project ads:admin
+    id=$(as "$ann" job submit --project ads -- true 2>/dev/null)
+    as "$ann" job wait "$id" >/dev/null 2>&1
+    refused E5010 "$(as "$admin" token create lena --role viewer)" job delete "$id"
+    as "$admin" user update lena --project ads
+    refused E5010 "$lead" job delete "$id"
+    run as "$ann" job delete "$id"
+    status 0
+    refused E5006 "$admin" user update lena --project ads:boss
+    run as "$admin" user update lena --project ads:admin
+    status 0
+    run as "$admin" user list
+    out_has "ads:admin"
+    finish
+}
+
 tap_cases \
+    a_member_controls_a_job_and_its_owner_deletes_it \
     a_name_that_is_given_out_again_brings_nothing_along \
     a_directory_has_one_server \
     quotas_of_users_work_at_a_server_as_they_do_here \
