@@ -163,7 +163,8 @@ static enum rc open_one(const char *path, const struct conf_options *o, struct c
 }
 
 /* What `train` would refuse when it builds the model, such as limits of a layer. */
-static enum rc try_model(const char *path, const struct conf *c, struct err *err)
+static enum rc try_model(const char *path, const struct conf *c, struct diags *diags,
+                         struct err *err)
 {
     const struct pc_EasyRecConfig *pc = c->kind == &conf_kind_pipeline ? c->data : NULL;
     const struct msg *model;
@@ -173,7 +174,7 @@ static enum rc try_model(const char *path, const struct conf *c, struct err *err
         return RC_OK;
     enum rc rc = pool_create(1, &pool, err);
     if (!rc)
-        rc = train_session_try(pc, pool, err);
+        rc = train_session_try(pc, pool, diags, err);
     pool_destroy(pool);
     return rc ? err_wrap(err, rc, "%s", path) : RC_OK;
 }
@@ -185,7 +186,7 @@ static enum rc check_one(struct check *k, const char *path, struct err *err)
     struct err why = {0};
     enum rc rc = open_one(path, &k->options, &c, &diags, &why);
     if (!rc && !diags.n_errors)
-        rc = try_model(path, &c, &why);
+        rc = try_model(path, &c, &diags, &why);
     if (rc && !diags.n_errors)
         report_unread(k, path, rc, &why);
     else

@@ -86,11 +86,13 @@ struct train_session {
     int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */
 };
 
-/* Builds the model of a config that has a train_config, and drops it: whatever training
- * refuses for its sake is told without reading a file. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM.
+/* Builds features and model of a config that has a train_config, and drops them: whatever
+ * training refuses for their sake is told without reading data. Problems of features go
+ * to `diags`; a file of theirs that is not here is a warning. RC_INVAL, RC_UNSUPPORTED,
+ * RC_NOMEM.
  */
 enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool,
-                          struct err *err) MUST_CHECK;
+                          struct diags *diags, struct err *err) MUST_CHECK;
 
 /* Problems of the config's features go to `diags`. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */
 enum rc train_session_create(const struct pc_EasyRecConfig *conf,

@@ -258,8 +258,10 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
         return err_set(err, RC_INVAL, "delimiter: '%s' is not one character",
                        d->delimiter);
     out->reader.delim = d->delimiter[0];
-    out->reader.no_header = !d->with_header;
-    return declared_fields(d, a, &out->reader, err);
+    enum rc rc = declared_fields(d, a, &out->reader, err);
+    /* without names of its own a file must have them in its first line, as upstream */
+    out->reader.no_header = !d->with_header && out->reader.n_fields > 0;
+    return rc;
 }
 
 static enum sampler_levels levels_of(const char *word)

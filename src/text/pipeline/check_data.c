@@ -177,9 +177,12 @@ static void check_cost(struct pc_check *x)
     if (d->has_sample_cost_field && !d->has_batch_cost_size)
         schema_report(x->diags, DIAG_WARNING, E0322, &d->base, "sample_cost_field",
                       "sample_cost_field without batch_cost_size has no effect");
-    else if (d->has_batch_cost_size && !d->has_sample_cost_field)
+    else if (d->batch_cost_size && !d->sample_cost_field[0])
+        schema_report(x->diags, DIAG_ERROR, E0322, &d->base, "batch_cost_size",
+                      "batch_cost_size needs sample_cost_field, the column of costs");
+    else if (d->has_batch_cost_size && !d->batch_cost_size)
         schema_report(x->diags, DIAG_WARNING, E0322, &d->base, "batch_cost_size",
-                      "batch_cost_size without sample_cost_field has no effect");
+                      "batch_cost_size 0 has no effect");
 }
 
 /* fg_encoded, when set, wins. */

@@ -112,7 +112,20 @@ static const char *difference(struct pc_check *x, const struct use *a,
     return zch_differs(p, q) ? "different eviction_interval" : NULL;
 }
 
-static void add_use(struct pc_check *x, struct map *tables, const struct use *use)
+/* One pair may meet in many groups. */
+static bool is_new(struct pc_check *x, struct map *told, const struct use *a,
+                   const struct use *b, const char *what)
+{
+    struct map_entry *e =
+        map_put(told, str_c(arena_printf(&x->arena, "%s|%s|%s", a->feature->name,
+                                         b->feature->name, what)));
+    bool is_first = !e->value;
+    e->value = x;
+    return is_first;
+}
+
+static void add_use(struct pc_check *x, struct map *tables, struct map *told,
+                    const struct use *use)
 {
     struct use *u = arena_alloc(&x->arena, sizeof(*u));
     const char *field;
@@ -126,19 +139,19 @@ static void add_use(struct pc_check *x, struct map *tables, const struct use *us
         return;
     }
     const char *what = difference(x, first, u, &field);
-    if (first->feature != u->feature && what)
+    if (first->feature != u->feature && what && is_new(x, told, first, u, what))
         schema_report(x->diags, DIAG_ERROR, E0356, u->feature->msg, field,
                       "features '%s' and '%s' share a table but have %s",
                       first->feature->name, u->feature->name, what);
 }
 
-static void add_names(struct pc_check *x, struct map *tables, struct use u,
-                      const char *const *names, int64_t n)
+static void add_names(struct pc_check *x, struct map *tables, struct map *told,
+                      struct use u, const char *const *names, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         u.feature = pc_features_find(&x->features, str_c(names[i]));
         if (u.feature)
-            add_use(x, tables, &u);
+            add_use(x, tables, told, &u);
     }
 }
 
@@ -151,24 +164,25 @@ static bool towers_apart(const struct pc_ModelConfig *m)
 
 static void check_sharing(struct pc_check *x)
 {
-    struct map tables = {0};
+    struct map tables = {0}, told = {0};
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
         const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[i];
         struct use u = {.suffix = g->embedding_name_suffix,
                         .scope = towers_apart(x->model_config) ? g->group_name : "",
                         .wide = g->group_type == pc_FeatureGroupType_WIDE,
                         .sequence = check_is_sequence_group(g)};
-        add_names(x, &tables, u, g->feature_names, g->n_feature_names);
+        add_names(x, &tables, &told, u, g->feature_names, g->n_feature_names);
         for (int64_t k = 0; k < g->n_sequence_groups; k++) {
             const struct pc_SeqGroupConfig *s = g->sequence_groups[k];
             struct use inner = u;
             inner.sequence = true;
             if (*s->embedding_name_suffix)
                 inner.suffix = s->embedding_name_suffix;
-            add_names(x, &tables, inner, s->feature_names, s->n_feature_names);
+            add_names(x, &tables, &told, inner, s->feature_names, s->n_feature_names);
         }
     }
     map_release(&tables);
+    map_release(&told);
 }
 
 void check_tables(struct pc_check *x)

@@ -4,6 +4,7 @@
  * are divided by; names of results are worked out as the trainer will name them, so that
  * best_exporter_metric is found.
  */
+#include <math.h>
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"
@@ -35,6 +36,10 @@ static void check_manual(struct pc_check *x, const struct pc_ManualStepLR *m)
     else if (m->n_schedule_sizes == 0)
         schema_report(x->diags, DIAG_ERROR, E0307, &m->base, NULL,
                       "manual_step_learning_rate has no schedule_sizes");
+    for (int64_t i = 0; i < m->n_learning_rates; i++)
+        if (!(m->learning_rates[i] >= 0) || isinf(m->learning_rates[i]))
+            check_item(x, DIAG_ERROR, E0307, &m->base, "learning_rates", i,
+                       "learning_rates: %g is not a learning rate", m->learning_rates[i]);
     for (int64_t i = 1; i < m->n_schedule_sizes; i++)
         if (m->schedule_sizes[i] <= m->schedule_sizes[i - 1]) {
             check_item(x, DIAG_ERROR, E0307, &m->base, "schedule_sizes", i,
@@ -55,6 +60,7 @@ static void check_length(struct pc_check *x, const struct msg *m, const char *fi
 
 static void check_schedule(struct pc_check *x, const struct msg *schedule)
 {
+    check_ranges(x, schedule);
     if (schedule->def == &pc_ManualStepLR_def)
         check_manual(x, (const void *)schedule);
     else if (schedule->def == &pc_ExponentialDecayLR_def)
@@ -75,8 +81,11 @@ static void check_schedule(struct pc_check *x, const struct msg *schedule)
 /* Both oneofs must be set; a part may leave its schedule out. */
 static void check_optimizer(struct pc_check *x, const struct msg *m, bool needs_schedule)
 {
-    const struct msg *schedule = NULL;
-    if (!schema_oneof(m, "optimizer", NULL)) {
+    const struct msg *schedule = NULL, *rule = NULL;
+    if (schema_oneof(m, "optimizer", &rule)) {
+        check_ranges(x, rule);
+        check_nesterov(x, rule);
+    } else {
         struct diag *g = schema_report(x->diags, DIAG_ERROR, E0304, m, NULL,
                                        "%s names no optimizer", m->field);
         diag_hint(x->diags, g, "for example adam_optimizer { lr: 0.001 }");
@@ -142,6 +151,8 @@ static void check_optimizers(struct pc_check *x)
         return;
     }
     check_optimizer(x, &t->dense_optimizer->base, true);
+    if (t->dense_optimizer->ema)
+        check_ranges(x, &t->dense_optimizer->ema->base);
     for (int64_t i = 0; i < t->dense_optimizer->n_part_optimizers; i++)
         check_part(x, t->dense_optimizer->part_optimizers[i]);
 }
@@ -183,6 +194,7 @@ void check_train(struct pc_check *x)
 {
     check_end(x);
     check_optimizers(x);
+    check_scaling(x);
     check_quorum(x);
     check_dump(x);
 }

@@ -83,6 +83,10 @@ const struct pc_FeatureGroupConfig *check_group_find(const struct pc_check *x,
 bool check_is_sequence_group(const struct pc_FeatureGroupConfig *g);
 
 void check_train(struct pc_check *x);
+/* Numbers of an optimizer, a schedule or what else train_config holds; NULL is fine. */
+void check_ranges(struct pc_check *x, const struct msg *m);
+void check_nesterov(struct pc_check *x, const struct msg *m); /* of an optimizer */
+void check_scaling(struct pc_check *x); /* clipping and loss scaling */
 void check_export(struct pc_check *x);
 void check_data(struct pc_check *x);
 void check_sampler(struct pc_check *x);

@@ -124,6 +124,43 @@ static void faults_do_not_multiply(void)
     }
 }
 
+static size_t count(const char *text, enum code code)
+{
+    struct conf_options options = {0};
+    struct diags diags = {0};
+    struct conf conf;
+    size_t n = 0;
+    (void)!conf_from("t", text, strlen(text), &options, &conf, &diags, NULL);
+    for (size_t i = 0; i < diags.list.n; i++)
+        n += diags.list.at[i].code == code;
+    diags_release(&diags);
+    conf_release(&conf);
+    return n;
+}
+
+/* The two features meet in a deep group, in a wide one and in one more. */
+static void two_features_that_differ_are_told_once(void)
+{
+    struct row r = {.text = text_deepfm,
+                    .was = "\"item:iid\" hash_bucket_size: 100",
+                    .is =
+                        "\"item:iid\" embedding_name: \"uid_emb\" hash_bucket_size: 90"};
+    char *text = faulty(&r);
+    CHECK_INT(count(text, E0356), 1);
+    mem_free(text);
+}
+
+static void every_setting_of_an_optimizer_is_looked_at(void)
+{
+    const char *from = "adam_optimizer { lr: 0.001 }";
+    struct row r = {.text = text_rank,
+                    .was = from,
+                    .is = "adam_optimizer { lr: -1 beta1: 2 beta2: -1 eps: -1 }"};
+    char *text = faulty(&r);
+    CHECK_INT(count(text, E0300), 4);
+    mem_free(text);
+}
+
 static void good_configs_have_nothing_to_report(void)
 {
     static const char *const texts[] = {text_rank,  text_dlrm,   text_deepfm, text_tasks,
@@ -176,6 +213,8 @@ static void checks_leak_nothing(void)
 static const struct tap_case cases[] = {
     TAP(each_fault_is_reported_in_its_place),
     TAP(faults_do_not_multiply),
+    TAP(two_features_that_differ_are_told_once),
+    TAP(every_setting_of_an_optimizer_is_looked_at),
     TAP(good_configs_have_nothing_to_report),
     TAP(every_code_has_a_row),
     TAP(checks_leak_nothing),
