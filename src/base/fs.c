@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -171,6 +173,7 @@ enum rc fs_create(const char *path, mode_t mode, struct fs_file **out, struct er
         goto out;
     }
     f->temp = temp;
+    (void)!flock(f->fd, LOCK_SH | LOCK_NB); /* while we live: see fs_sweep_dead() */
     if (fs_ask(FS_CHMOD, NULL) < 0 || fchmod(f->fd, mode) < 0) {
         rc = err_sys(err, errno, "cannot set mode %04o", (unsigned)mode);
         goto out;
@@ -221,11 +224,15 @@ static enum rc fs_replace(struct fs_file *f, struct err *err)
 {
     if (fs_ask(FS_SYNC, NULL) < 0 || fsync(f->fd) < 0)
         return err_sys(err, errno, "cannot sync");
+    int locked =
+        fcntl(f->fd, F_DUPFD_CLOEXEC, 0); /* the lock lasts until it has its name */
     enum rc rc = close_file(f, err);
+    if (!rc && (fs_ask(FS_RENAME, NULL) < 0 || rename(f->temp, f->path) < 0))
+        rc = err_sys(err, errno, "cannot rename '%s' to it", f->temp);
+    if (locked >= 0)
+        close(locked);
     if (rc)
         return rc;
-    if (fs_ask(FS_RENAME, NULL) < 0 || rename(f->temp, f->path) < 0)
-        return err_sys(err, errno, "cannot rename '%s' to it", f->temp);
     mem_free(f->temp);
     f->temp = NULL;
     return sync_dir(f->dir, err);
@@ -415,6 +422,37 @@ void fs_names_release(struct fs_names *names)
     *names = (struct fs_names){0};
 }
 
+static bool is_temp(const char *name)
+{
+    return str_starts(name, ".ty-") && strlen(name) == strlen(TEMP_NAME);
+}
+
+/* Its writer would hold the lock, from just after the file was made. */
+static bool is_dead(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool dead = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                time(NULL) - st.st_mtime > 1 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0)
+        close(fd);
+    return dead;
+}
+
+void fs_sweep_dead(const char *path)
+{
+    struct fs_names names = {0};
+    if (fs_list(path, &names, NULL))
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        char *left = fs_join(path, names.at[i]);
+        if (is_temp(names.at[i]) && is_dead(left))
+            unlink(left);
+        mem_free(left);
+    }
+    fs_names_release(&names);
+}
+
 void fs_sweep(const char *path)
 {
     struct fs_names names = {0};
@@ -422,7 +460,7 @@ void fs_sweep(const char *path)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *left = fs_join(path, names.at[i]);
-        if (str_starts(names.at[i], ".ty-") && strlen(names.at[i]) == strlen(TEMP_NAME))
+        if (is_temp(names.at[i]))
             (void)!fs_remove_all(left, NULL);
         mem_free(left);
     }

@@ -57,6 +57,10 @@ enum rc fs_remove_all(const char *path, struct err *err) MUST_CHECK;
  * it. Only where nobody else is writing.
  */
 void fs_sweep(const char *path);
+/* The same where others may be writing: only files whose writer is dead. A writer locks its
+ * file (flock) while it lives; where there are no locks nothing is removed.
+ */
+void fs_sweep_dead(const char *path);
 
 /* Puts the file or directory `from` at `to` in one step, then syncs the directory around
  * it. What was at `to` lies at `from` afterwards. File systems that cannot exchange names

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
+#include "train/export/export.h"
 #include "train/save.h"
 #include "train/trainer.h"
 
@@ -33,7 +34,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct eval_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
      .filled = true},
     {OPT_TEXT(struct eval_conf, checkpoint, NULL,
-              "use this checkpoint instead of the latest one in model_dir"),
+              "use this checkpoint instead of the latest or best one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
     {OPT_TEXT(struct eval_conf, result, "eval_result.txt",
               "file in model_dir to append the result to"),
@@ -106,8 +107,13 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     struct train_score *score = NULL;
     const struct train_score_line *lines = NULL;
     size_t n = 0;
-    enum rc rc =
-        ckpt_open(c->checkpoint ? c->checkpoint : pc->model_dir, 0, &ckpt, NULL, err);
+    char *picked = NULL, why[EXPORT_WHY_SIZE] = "";
+    enum rc rc = train_export_pick(pc, c->checkpoint, &picked, why, err);
+    if (!rc)
+        rc = ckpt_open(picked, 0, &ckpt, NULL, err);
+    if (!rc)
+        config_tell_checkpoint(ckpt_path(ckpt), why);
+    mem_free(picked);
     if (!rc && ckpt_json(ckpt, "session"))
         rc = train_session_saved_seed(ckpt, &so.seed, err);
     if (!rc)
@@ -156,7 +162,7 @@ static enum rc eval_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"the latest checkpoint, on the data the config names",
+    {"the latest or best checkpoint, on the data the config names",
      "trainyard eval pipeline.config"},
     {"another checkpoint and other data",
      "trainyard eval pipeline.config --checkpoint run1/model.ckpt-1000 --eval-input day2"},
@@ -170,7 +176,10 @@ const struct cmd cmd_eval = {
     .description =
         "Prints the metrics that the config requests over all evaluation data, and "
         "appends them as a line of JSON to eval_result.txt in model_dir. If a metric "
-        "cannot be computed, the output says why.",
+        "cannot be computed, the output says why.\n"
+        "\n"
+        "The checkpoint is the one that export and predict take: the best if "
+        "export_config says so or the run was trained with --patience, else the latest.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct eval_conf),

@@ -86,6 +86,7 @@ static enum rc print_summary(const struct export_conf *c,
                    (intmax_t)s->table_rows, c->table_type, (intmax_t)s->dense,
                    (intmax_t)s->samples, (double)s->bytes / 1e6);
     }
+    config_tell_checkpoint(s->checkpoint, s->why);
     if (s->note[0])
         fprintf(stderr, "trainyard export: note: %s\n", s->note);
     enum rc rc = cmd_print(&b, err);

@@ -21,8 +21,9 @@
 #include "train/export/predict.h"
 
 struct predict_conf {
-    const char *model, *config, *checkpoint, *input, *output, *reserved_columns,
-        *output_columns, *dataset_type, *writer_type, *edit_config_json, *non_finite;
+    const char *model, *config, *model_dir, *checkpoint, *input, *output,
+        *reserved_columns, *output_columns, *dataset_type, *writer_type,
+        *edit_config_json, *non_finite;
     struct opt_list set;
     int64_t batch_size, threads, steps, debug_level, part_rows;
     bool overwrite;
@@ -31,9 +32,12 @@ struct predict_conf {
 static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, model, NULL, "an export"), .meta = "DIR",
      .alias = "scripted-model-path", .filled = true},
-    {OPT_TEXT(struct predict_conf, config, NULL,
-              "score with the latest checkpoint of this config instead of an export"),
+    {OPT_TEXT(
+         struct predict_conf, config, NULL,
+         "score with the latest or best checkpoint of this config instead of an export"),
      .meta = "CONFIG", .alias = "pipeline-config-path", .filled = true},
+    {OPT_TEXT(struct predict_conf, model_dir, NULL, "with a config: override model_dir"),
+     .meta = "DIR", .filled = true},
     {OPT_TEXT(struct predict_conf, checkpoint, NULL,
               "with a config: use this checkpoint"),
      .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
@@ -108,6 +112,7 @@ static enum rc load_config(const struct predict_conf *c, const char *path,
                            struct loaded *l, struct diags *diags, struct err *err)
 {
     const struct config_override overrides[] = {
+        {"--model-dir", "model_dir", c->model_dir},
         {"--dataset-type", "data_config.dataset_type", c->dataset_type}};
     enum rc rc = config_open(path, overrides, ARRAY_LEN(overrides), &c->set,
                              c->edit_config_json, &l->conf, diags, err);
@@ -159,10 +164,13 @@ static enum rc load_export(const struct predict_conf *c, struct loaded *l,
 static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
                                struct loaded *l, struct diags *diags, struct err *err)
 {
+    char why[EXPORT_WHY_SIZE] = "";
     enum rc rc = load_config(c, config, l, diags, err);
     if (!rc)
         rc = train_export_checkpoint_session(l->config, c->checkpoint, config_farm_hash(),
-                                             l->pool, &l->own, &l->name, diags, err);
+                                             l->pool, &l->own, &l->name, why, diags, err);
+    if (!rc)
+        config_tell_checkpoint(l->name, why);
     l->session = l->own;
     return rc;
 }
@@ -197,6 +205,8 @@ static enum rc check_usage(const struct predict_conf *c, const char *config,
                          c->input ? "output" : "input");
     if (c->checkpoint && !config)
         return err_coded(err, RC_INVAL, E0604, "--checkpoint needs a CONFIG");
+    if (c->model_dir && !config)
+        return err_coded(err, RC_INVAL, E0609, "--model-dir needs a CONFIG");
     if (c->part_rows && !fs_is_dir(c->output) &&
         (io_is_direct(c->output) || writer_of_path(c->output)))
         return err_coded(err, RC_INVAL, E0609,

@@ -35,6 +35,12 @@ void config_show_json(struct diags *diags)
     diags_release(diags);
 }
 
+void config_tell_checkpoint(const char *path, const char *why)
+{
+    if (strcmp(why, "as named") != 0)
+        fprintf(stderr, "checkpoint  %s (%s)\n", path, why);
+}
+
 bool config_farm_hash(void)
 {
     const char *text = getenv("USE_FARM_HASH_TO_BUCKETIZE");

@@ -26,6 +26,8 @@ enum rc config_open(const char *path, const struct config_override *overrides, s
 enum rc config_read(const char *path, const struct config_override *overrides, size_t n,
                     const struct opt_list *set, const char *edit_json, struct conf *c,
                     struct diags *diags, struct err *err) MUST_CHECK;
+/* Says which checkpoint was chosen, and why, unless the user named it. */
+void config_tell_checkpoint(const char *path, const char *why);
 /* Bytes that a run may use: `asked` when it is not 0, else what is free on this machine
  * and allowed by the control groups above us, less STORAGE_RESERVE_PERCENT (a share of 1)
  * when that is set.

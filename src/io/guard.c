@@ -78,6 +78,11 @@ enum rc io_guard_file(const char *path, const struct fs_names *inputs, bool over
     enum rc rc = check_inputs(path, there ? &st : NULL, inputs, err);
     if (!rc && !overwrite && (there || lstat(path, &st) == 0))
         rc = exists(path, err);
+    if (!rc) {
+        char *dir = fs_dirname(path);
+        fs_sweep_dead(dir);
+        mem_free(dir);
+    }
     return rc;
 }
 

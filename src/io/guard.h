@@ -24,7 +24,7 @@ bool io_is_direct(const char *path);
 /* For people: "stdout" for "-". */
 const char *io_output_name(const char *path);
 
-/* `path` may be written. `inputs` (NULL: none) are the files that are read, expanded.
+/* `path` may be written; what a writer that was killed left beside it is removed. `inputs` (NULL: none) are the files that are read, expanded.
  * RC_INVAL E0008 (it exists), E0009 (it is an input); what io/object.h lists.
  */
 enum rc io_guard_file(const char *path, const struct fs_names *inputs, bool overwrite,

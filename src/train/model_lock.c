@@ -18,7 +18,7 @@ struct train_model_lock {
     char *path, *made; /* .lock; the directory when it was made for it, else NULL */
 };
 
-static enum rc refused(int fd, const char *model_dir, struct err *err)
+static enum rc refused(int fd, const char *dir, const char *what, struct err *err)
 {
     char text[512] = "";
     ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
@@ -26,9 +26,8 @@ static enum rc refused(int fd, const char *model_dir, struct err *err)
     text[strcspn(text, "\n")] = '\0';
     return err_coded(
         err, RC_INVAL, E1410,
-        "model_dir '%.300s' is being written by %s; wait for it, stop it, or "
-        "take another model_dir",
-        model_dir, text[0] ? text : "another process");
+        "%s '%.300s' is being written by %s; wait for it, stop it, or take another %s",
+        what, dir, text[0] ? text : "another process", what);
 }
 
 static void write_owner(int fd)
@@ -49,16 +48,16 @@ static bool is_still_there(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-static enum rc lock_file(const char *model_dir, const char *path, int *out,
+static enum rc lock_file(const char *dir, const char *what, const char *path, int *out,
                          struct err *err)
 {
     for (;;) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (fd < 0)
-            return err_sys(err, errno, "model_dir: cannot open '%.300s'", path);
+            return err_sys(err, errno, "%s: cannot open '%.300s'", what, path);
         /* file systems without locks have none to be refused by */
         if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-            enum rc rc = refused(fd, model_dir, err);
+            enum rc rc = refused(fd, dir, what, err);
             close(fd);
             return rc;
         }
@@ -70,24 +69,24 @@ static enum rc lock_file(const char *model_dir, const char *path, int *out,
     }
 }
 
-enum rc train_model_lock_take(const char *model_dir, struct train_model_lock **out,
-                              struct err *err)
+enum rc train_model_lock_take(const char *dir, const char *what,
+                              struct train_model_lock **out, struct err *err)
 {
-    bool was_there = fs_is_dir(model_dir);
-    enum rc rc = fs_mkdirs(model_dir, 0755, err);
+    bool was_there = fs_is_dir(dir);
+    enum rc rc = fs_mkdirs(dir, 0755, err);
     if (rc)
         return rc;
     struct train_model_lock *l = mem_calloc(1, sizeof(*l));
-    l->path = fs_join(model_dir, ".lock");
-    l->made = was_there ? NULL : mem_strdup(model_dir);
+    l->path = fs_join(dir, ".lock");
+    l->made = was_there ? NULL : mem_strdup(dir);
     l->fd = -1;
-    rc = lock_file(model_dir, l->path, &l->fd, err);
+    rc = lock_file(dir, what, l->path, &l->fd, err);
     if (rc) {
         train_model_lock_release(l);
         return rc;
     }
     write_owner(l->fd);
-    fs_sweep(model_dir);
+    fs_sweep(dir);
     *out = l;
     return RC_OK;
 }

@@ -447,7 +447,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = train_row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
                                    t->session->model->lookup, &t->row_dump, err);
     if (!rc && trainer_writes(t))
-        rc = train_model_lock_take(t->conf->model_dir, &t->lock, err);
+        rc = train_model_lock_take(t->conf->model_dir, "model_dir", &t->lock, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)

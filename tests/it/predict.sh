@@ -128,9 +128,91 @@ a_run_that_was_killed_goes_on()
     cat whole/part-*.csv | grep -v logits >a
     cat parts/part-*.csv | grep -v logits >b
     check "no row lost or twice" cmp a b
+    [ -z "$(find parts -name '.*' -type f)" ] || fail "left behind: $(find parts -name '.*' -type f)"
     [ "$(wc -l <a)" = 10800 ] || fail "$(wc -l <a) rows"
     run "$TRAINYARD" predict "${args[@]}" --output parts
     err_has "parts is already complete: 10800 rows"
+}
+
+eval_export_and_predict_take_the_same_checkpoint()
+{
+    config 1 binary_cross_entropy
+    "$TRAINYARD" data gen taobao --rows 3000 --files 2 --out data >/dev/null 2>&1
+    run "$TRAINYARD" train c.config --set train_config.save_checkpoints_steps=2 --set train_config.num_epochs=3
+    best=$(sed -n 's/^best .*at step //p' .err)
+    last=$(sed -n 's/^checkpoint  m.model.ckpt-//p' .err)
+    [ "$best" != "$last" ] || fail "the best is the last: nothing is shown by it"
+    each() # what is said, options
+    {
+        run "$TRAINYARD" eval c.config "${@:2}"
+        err_has "$1"
+        run "$TRAINYARD" export c.config --export-dir x --overwrite "${@:2}"
+        err_has "$1"
+        run "$TRAINYARD" predict c.config --input data/eval --output a.csv --overwrite "${@:2}"
+        err_has "$1"
+    }
+    each "checkpoint  m/model.ckpt-$last (the latest)"
+    each "checkpoint  m/model.ckpt-$best (the best by auc)" --set export_config.exporter_type=best
+    run "$TRAINYARD" eval c.config --checkpoint "m/model.ckpt-$last"
+    err_lacks "checkpoint  "
+    mv m elsewhere
+    run "$TRAINYARD" predict c.config --model-dir elsewhere --input data/eval --output b.csv
+    status 0
+    err_has "checkpoint  elsewhere/model.ckpt-$last (the latest)"
+    run "$TRAINYARD" predict --model x --model-dir elsewhere --input data/eval --output c.csv
+    status 2
+    err_has "error[E0609]: --model-dir needs a CONFIG"
+}
+
+an_output_directory_has_one_writer()
+{
+    model
+    mkdir out
+    (
+        exec 9>out/.lock
+        echo "process 7 on host h" >&9
+        flock 9
+        exec sleep 30
+    ) &
+    holder=$!
+    for _ in $(seq 100); do
+        flock -n out/.lock true || break
+        sleep 0.05
+    done
+    predict --output out
+    status 2
+    err_has "error[E1410]: output 'out' is being written by process 7 on host h"
+    kill $holder
+    wait $holder 2>/dev/null
+    predict --output out
+    status 0
+    [ ! -e out/.lock ] || fail "the lock stays"
+}
+
+what_a_killed_run_left_is_swept()
+{
+    model
+    mkdir out
+    touch -d '1 minute ago' .ty-dead00 .ty-alive0 out/.ty-dead00
+    (
+        exec 9<.ty-alive0
+        flock -s 9
+        exec sleep 30
+    ) &
+    holder=$!
+    for _ in $(seq 100); do
+        flock -n .ty-alive0 true || break
+        sleep 0.05
+    done
+    predict --output a.csv
+    status 0
+    [ ! -e .ty-dead00 ] || fail "what a dead writer left is there"
+    [ -e .ty-alive0 ] || fail "the file of a living writer is gone"
+    kill $holder
+    wait $holder 2>/dev/null
+    predict --output out
+    status 0
+    [ ! -e out/.ty-dead00 ] || fail "what a dead writer left is there"
 }
 
 another_prediction_is_not_mixed_in()
@@ -303,7 +385,8 @@ parity_agrees_and_names_what_does_not()
 }
 
 tap_cases outputs_come_first_and_in_order all_columns_can_be_kept any_format_goes_in_and_out \
-    a_run_that_was_killed_goes_on another_prediction_is_not_mixed_in \
+    a_run_that_was_killed_goes_on eval_export_and_predict_take_the_same_checkpoint \
+    an_output_directory_has_one_writer what_a_killed_run_left_is_swept another_prediction_is_not_mixed_in \
     lists_do_not_fit_into_csv what_is_wrong_is_named \
     a_score_that_is_no_number_is_refused_or_null a_damaged_export_is_refused \
     a_full_disk_keeps_what_is_there parity_agrees_and_names_what_does_not

@@ -39,8 +39,9 @@ struct train_export_options {
 
 /* What was written, for the one who asked. */
 #define EXPORT_NOTE_SIZE 256
+#define EXPORT_WHY_SIZE 96 /* see train_export_pick() */
 struct train_export_summary {
-    char checkpoint[512];
+    char checkpoint[512], why[EXPORT_WHY_SIZE];
     char note[EXPORT_NOTE_SIZE]; /* what had to be left out; "": nothing */
     int64_t step, tables, table_rows, table_bytes, dense, samples, bytes;
 };
@@ -93,13 +94,22 @@ train_export_checkpoint(const struct train_export *x); /* where it came from */
 /* How far results may be off where a table is not F32; 0 when all are. */
 double train_export_tolerance(const struct train_export *x);
 
+/* The checkpoint that evaluation, prediction and export take, a path, the caller's: `path`
+ * when it is not NULL; the best by train_eval_result_v2.txt where export_config or, if
+ * that says nothing, the config of the run says so; else the latest, as model_dir itself.
+ * *why: "the best by auc", "the latest", "as named".
+ */
+enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
+                          char **out, char why[EXPORT_WHY_SIZE],
+                          struct err *err) MUST_CHECK;
+
 /* A model to predict with, from a checkpoint rather than an export: `path` NULL: the
  * latest (or best) of model_dir.
  */
 enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
                                         const char *path, bool farm_hash,
                                         struct pool *pool, struct train_session **out,
-                                        char **checkpoint, struct diags *diags,
-                                        struct err *err) MUST_CHECK;
+                                        char **checkpoint, char why[EXPORT_WHY_SIZE],
+                                        struct diags *diags, struct err *err) MUST_CHECK;
 
 #endif

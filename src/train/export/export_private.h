@@ -68,11 +68,6 @@ enum rc train_export_parse(const char *name, const char *text, size_t n, struct 
 /* What the first error in `diags` says, unless `err` says something already; `rc`. */
 enum rc train_export_first_error(struct diags *diags, enum rc rc, struct err *err);
 
-/* pick.c: the checkpoint to take, a path; the caller's. Best by train_eval_result_v2.txt
- * where export_config says so.
- */
-enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
-                          char **out, struct err *err) MUST_CHECK;
 /* The line of train_eval_result_v2.txt of a step; NULL when there is none. The caller's.
  */
 char *train_export_metrics(const struct pc_EasyRecConfig *conf, int64_t step) MUST_CHECK;

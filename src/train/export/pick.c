@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which checkpoint: the one named, the latest, or the best of the evaluations so far. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -108,7 +109,7 @@ static bool takes_best(const struct pc_EasyRecConfig *conf)
 }
 
 enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
-                          char **out, struct err *err)
+                          char **out, char why[EXPORT_WHY_SIZE], struct err *err)
 {
     const struct pc_ExportConfig *c = conf->export_config;
     struct train_best best = {.step = -1, .last_step = -1};
@@ -123,6 +124,11 @@ enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
                      TRAIN_RESULTS, best.metric);
     if (rc)
         return rc;
+    snprintf(why, EXPORT_WHY_SIZE, "%s%s",
+             path         ? "as named"
+             : best.found ? "the best by "
+                          : "the latest",
+             best.found ? best.metric : "");
     *out = best.found ? ckpt_dir(conf->model_dir, best.step)
                       : mem_strdup(path ? path : conf->model_dir);
     return RC_OK;

@@ -334,6 +334,7 @@ enum rc train_predict_run(struct train_session *s, const struct train_predict_op
         rc = go_on(s, o, &in, &columns, &out, &summary->nulls, err);
     summary->rows = out.rows - summary->before;
     summary->parts = out.parts;
+    train_predict_output_release(&out);
     train_predict_columns_release(&columns);
     train_predict_input_release(&in);
     mem_free(needs);

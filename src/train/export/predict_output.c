@@ -170,9 +170,9 @@ enum rc train_predict_output_open(struct train_predict_output *out,
                          "'%s' is a folder of an object store; name one object, such as "
                          "%s/out.parquet",
                          o->output, o->output);
-    rc = fs_mkdirs(o->output, 0755, err);
+    rc = io_guard_dir(o->output, files, err);
     if (!rc)
-        rc = io_guard_dir(o->output, files, err);
+        rc = train_model_lock_take(o->output, "output", &out->lock, err);
     if (!rc)
         rc = read_state(out, err);
     if (!rc && out->parts == 0 && !out->done &&
@@ -238,4 +238,10 @@ enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc
     }
     out->done = true;
     return end_part(out, err);
+}
+
+void train_predict_output_release(struct train_predict_output *out)
+{
+    train_model_lock_release(out->lock);
+    out->lock = NULL;
 }

@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/reader.h"
 #include "train/export/predict.h"
+#include "train/model_lock.h"
 
 /* Between two batches of the input. */
 struct train_predict_place {
@@ -100,6 +101,7 @@ struct train_predict_output {
     struct train_predict_place next; /* behind the last whole part */
     bool done;
     bool replaces; /* parts of an older run, once the first part is whole */
+    struct train_model_lock *lock; /* of a directory */
 };
 
 /* Finds out where to go on: out->next and out->rows. */
@@ -113,6 +115,7 @@ enum rc train_predict_output_open(struct train_predict_output *out,
 enum rc train_predict_output_add(struct train_predict_output *out, const struct batch *b,
                                  const struct train_predict_place *behind,
                                  struct err *err) MUST_CHECK;
+void train_predict_output_release(struct train_predict_output *out);
 /* Ends the last part; `rc` other than RC_OK leaves it out. Returns `rc` or what failed.
  */
 enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc,

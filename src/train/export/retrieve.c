@@ -478,6 +478,7 @@ enum rc train_retrieve_run(struct train_session *s,
             rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->predict.input);
         rc = train_predict_output_finish(&r.out, rc, err);
     }
+    train_predict_output_release(&r.out);
     out->predict.rows = r.out.rows - out->predict.before;
     out->predict.parts = r.out.parts;
     for (int64_t i = 0; r.seekers && i < r.n; i++)

@@ -22,15 +22,15 @@ static bool uses_average(const struct pc_EasyRecConfig *c)
 enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
                                         const char *path, bool farm_hash,
                                         struct pool *pool, struct train_session **out,
-                                        char **checkpoint, struct diags *diags,
-                                        struct err *err)
+                                        char **checkpoint, char why[EXPORT_WHY_SIZE],
+                                        struct diags *diags, struct err *err)
 {
     struct train_session_options so = {
         .pool = pool, .farm_hash = farm_hash, .no_labels = true};
     struct train_session *s = NULL;
     struct ckpt *ckpt = NULL;
     char *picked = NULL;
-    enum rc rc = train_export_pick(conf, path, &picked, err);
+    enum rc rc = train_export_pick(conf, path, &picked, why, err);
     if (!rc)
         rc = ckpt_open(picked, 0, &ckpt, NULL, err);
     if (!rc && ckpt_json(ckpt, "session"))
@@ -231,8 +231,9 @@ enum rc train_export_write(const struct conf *conf, const struct train_export_op
         return RC_INVAL;
     char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
     char *beside = mem_printf("%s/.%s.tmp", dir, base);
-    enum rc rc = train_export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool,
-                                                 &s, &checkpoint, diags, err);
+    enum rc rc =
+        train_export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool, &s,
+                                        &checkpoint, summary.why, diags, err);
     if (!rc)
         rc = fs_remove_all(beside, err);
     if (!rc)
