@@ -84,6 +84,10 @@ int cmd_exit_status(enum rc rc, const struct err *err);
  * returns the exit status. `c` may be NULL.
  */
 int cmd_report(const char *who, const struct cmd *c, enum rc rc, const struct err *err);
+/* A command line to copy: words with blanks between them, each quoted where the shell would
+ * take it apart. The list ends with NULL.
+ */
+void cmd_put_words(struct buf *out, const char *first, ...);
 /* Writes `b` to stdout and empties it. RC_IO when stdout does not take it. */
 enum rc cmd_print(struct buf *b, struct err *err) MUST_CHECK;
 

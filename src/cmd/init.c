@@ -304,13 +304,22 @@ static void show_next(const struct making *m)
     const char *out = m->c->out, *dir = m->files.model_dir;
     if (strcmp(out, "-") == 0)
         return;
-    fprintf(stderr,
-            "next:\n"
-            "  trainyard check %s\n"
-            "  trainyard train %s%s\n"
-            "  trainyard export %s/pipeline.config --export-dir %s-export\n"
-            "  trainyard serve --model %s-export\n",
-            out, out, m->files.eval ? " --patience 3" : "", dir, m->name, m->name);
+    char *config = fs_join(dir, "pipeline.config"),
+         *export = mem_printf("%s-export", m->name);
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    buf_puts(&b, "next:\n  ");
+    cmd_put_words(&b, "trainyard", "check", out, NULL);
+    buf_puts(&b, "\n  ");
+    cmd_put_words(&b, "trainyard", "train", out, NULL);
+    buf_puts(&b, m->files.eval ? " --patience 3\n  " : "\n  ");
+    cmd_put_words(&b, "trainyard", "export", config, "--export-dir", export, NULL);
+    buf_puts(&b, "\n  ");
+    cmd_put_words(&b, "trainyard", "serve", "--model", export, NULL);
+    fprintf(stderr, "%s\n", buf_str(&b));
+    buf_release(&b);
+    mem_free(export);
+    mem_free(config);
 }
 
 static void show_result(const struct making *m)

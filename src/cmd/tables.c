@@ -70,8 +70,9 @@ static void print_text(const struct train_dynamic_report *r, const char *dir,
                        (intmax_t)t->again);
         buf_putc(out, '\n');
     }
-    buf_printf(out, "written to %s\nnext: trainyard train %s --fine-tune %s\n", dir,
-               config, dir);
+    buf_printf(out, "written to %s\nnext: ", dir);
+    cmd_put_words(out, "trainyard", "train", config, "--fine-tune", dir, NULL);
+    buf_putc(out, '\n');
 }
 
 static void print_json(const struct train_dynamic_report *r, const char *dir,

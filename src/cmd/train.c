@@ -301,13 +301,17 @@ static enum rc train_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     struct cmd_ranks ranks;
-    enum rc bad = check_usage(conf, err);
-    if (bad)
-        return bad;
-    enum rc rc = cmd_ranks_open(&ranks, err);
-    if (!rc)
-        rc = train_rank(conf, args->at[0], &ranks, err);
-    return cmd_ranks_close(&ranks, rc, err);
+    const struct train_conf *c = conf;
+    enum rc rc = check_usage(c, err);
+    if (!rc) {
+        rc = cmd_ranks_open(&ranks, err);
+        if (!rc)
+            rc = train_rank(c, args->at[0], &ranks, err);
+        rc = cmd_ranks_close(&ranks, rc, err);
+    }
+    if (rc && strcmp(c->log, "json") == 0)
+        train_show_failure(rc, err);
+    return rc;
 }
 
 static const struct cmd_example examples[] = {

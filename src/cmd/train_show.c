@@ -501,21 +501,18 @@ static void end_json(const struct train_result *r, struct buf *b)
     buf_putc(b, '}');
 }
 
-/* What to type next: whatever of it this version has. */
+/* What to type next. */
 static void end_next(const struct train_result *r, const char *model_dir, struct buf *b)
 {
-    char *const words[] = {"export"};
-    int n = 0;
+    char *config = fs_join(model_dir, "pipeline.config"),
+         *to = fs_join(model_dir, "export");
+    buf_puts(b, "\nnext        ");
     if (r->end == TRAIN_STOPPED)
-        buf_puts(b, "\n"
-                    "next        run the same command with --continue to resume");
-    else if (cmd_find(1, words, &n))
-        buf_printf(b,
-                   "\nnext        trainyard export %s/pipeline.config --export-dir "
-                   "%s/export",
-                   model_dir, model_dir);
+        buf_puts(b, "run the same command with --continue to resume");
     else
-        buf_printf(b, "\nnext        trainyard eval %s/pipeline.config", model_dir);
+        cmd_put_words(b, "trainyard", "export", config, "--export-dir", to, NULL);
+    mem_free(config);
+    mem_free(to);
 }
 
 static void end_text(const struct train_show *s, const struct train_result *r,
@@ -539,8 +536,10 @@ static void end_text(const struct train_show *s, const struct train_result *r,
         buf_printf(b, "\ncheckpoint  %s", r->checkpoint);
     if (s->headed)
         buf_printf(b, "\nresults     %s/train_eval_result_v2.txt", model_dir);
-    if (s->curves)
-        buf_printf(b, "\ncurves      tensorboard --logdir %s", model_dir);
+    if (s->curves) {
+        buf_puts(b, "\ncurves      ");
+        cmd_put_words(b, "tensorboard", "--logdir", model_dir, NULL);
+    }
     end_next(r, model_dir, b);
 }
 
@@ -554,4 +553,20 @@ void train_show_end(struct train_show *s, const struct train_result *r,
     else
         end_text(s, r, model_dir, &b);
     train_show_put(s, &b);
+}
+
+void train_show_failure(enum rc rc, struct err *err)
+{
+    const struct code_info *info = code_info(err_code_of(err, rc));
+    struct buf b;
+    if (!err->msg[0])
+        return;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "{\"event\": \"error\", \"code\": \"%s\", \"message\": ",
+               info ? info->id : "E0002");
+    buf_json_str(&b, err->msg, strlen(err->msg));
+    buf_puts(&b, "}\n");
+    fwrite(buf_str(&b), 1, b.n, stderr);
+    buf_release(&b);
+    err->msg[0] = '\0';
 }

@@ -38,4 +38,7 @@ const char *train_size_text(double bytes, char out[32]);
 /* "1,234,567" */
 const char *train_count_text(uint64_t n, char out[32]);
 
+/* A failure as a line of JSON; its message is then said and empty. */
+void train_show_failure(enum rc rc, struct err *err);
+
 #endif

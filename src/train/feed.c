@@ -224,8 +224,11 @@ static void note_uneven(struct train_feed *f, const struct feature_batch *b)
         f->uneven = (struct train_feed_uneven){.feature = in->feature->name,
                                                .leader = f->m->axes.at[at].leader->name,
                                                .rows = b->rows};
-        for (int64_t r = 0; r < b->rows; r++)
-            f->uneven.differ += o[r + 1] - o[r] != leader[r + 1] - leader[r];
+        for (int64_t r = b->rows - 1; r >= 0; r--)
+            if (o[r + 1] - o[r] != leader[r + 1] - leader[r]) {
+                f->uneven.differ++;
+                f->uneven.first = r;
+            }
     }
 }
 

@@ -37,6 +37,7 @@ const struct embed_slot_ids *train_feed_ids(const struct train_feed *f);
 struct train_feed_uneven {
     const char *feature, *leader; /* borrowed; NULL: there was none */
     int64_t differ, rows;         /* rows of that batch */
+    int64_t first;                /* of those that differ */
 };
 struct train_feed_uneven train_feed_uneven(const struct train_feed *f);
 

@@ -112,10 +112,15 @@ static void note_uneven(struct trainer *t)
     if (!u.feature || t->told_uneven)
         return;
     t->told_uneven = true;
-    trainer_note(t,
-                 "in %jd of %jd rows of a batch '%s' has another number of steps than "
-                 "'%s', the first sequence of its group; it is cut or filled up to that",
-                 (intmax_t)u.differ, (intmax_t)u.rows, u.feature, u.leader);
+    struct err where = {0};
+    err_set(&where, RC_INVAL, "row %jd of the batch", (intmax_t)u.first);
+    train_rounds_name(t->rounds, t->session->shard_at, &where);
+    trainer_note(
+        t,
+        "in %jd of %jd rows of a batch, first in %s, '%s' has another number of "
+        "steps than '%s', the first sequence of its group; it is cut or filled up "
+        "to that",
+        (intmax_t)u.differ, (intmax_t)u.rows, where.msg, u.feature, u.leader);
 }
 
 /* Train metrics are of the first shard, as those of rank 0 are. */

@@ -266,7 +266,7 @@ END
     err_lacks "number of steps"
     trained n --train-input b.csv
     status 0
-    err_has "note: in 1 of 2 rows of a batch 'b' has another number of steps than 'a', the first sequence of its group; it is cut or filled up to that"
+    err_has "note: in 1 of 2 rows of a batch, first in row 3 of 'b.csv' (line 4), 'b' has another number of steps than 'a', the first sequence of its group; it is cut or filled up to that"
     same_checkpoint m/model.ckpt-1 n/model.ckpt-1
     trained o --train-input c.csv
     status 0
@@ -274,7 +274,38 @@ END
     cmp -s m/model.ckpt-1/model-00001-of-00001.safetensors o/model.ckpt-1/model-00001-of-00001.safetensors && fail "a missing step counts as one"
 }
 
-tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
+commands_to_copy_are_quoted_for_the_shell()
+{
+    config && data
+    trained "my mo'del" --set train_config.num_steps=4
+    status 0
+    sed -n 's/^next  *trainyard //p' .err >next
+    [ "$(wc -l <next)" = 1 ] || fail "no next line"
+    eval "run \"$TRAINYARD\" $(cat next)"
+    status 0
+    [ -e "my mo'del/export/manifest.json" ] || fail "the command does something else: $(cat next)"
+}
+
+a_failure_is_a_line_of_json_too()
+{
+    config && data
+    run "$TRAINYARD" train c.config --log json --train-input nowhere
+    status 1
+    [ "$(wc -l <.err)" = 1 ] || fail "more than a line"
+    cp .err .out
+    json 'd == {"event": "error", "code": "E1201", "message": "\u0027nowhere\u0027 does not exist"}'
+    run "$TRAINYARD" train c.config --log json --data restart
+    status 2
+    cp .err .out
+    json 'd["event"] == "error" and d["code"] == "E0609"'
+    run "$TRAINYARD" train c.config --log json --set data_config.batch_size=0
+    status 2
+    cp .err .out
+    json 'd["severity"] == "error" and d["code"] == "E0203"'
+}
+
+tap_cases commands_to_copy_are_quoted_for_the_shell a_failure_is_a_line_of_json_too \
+    train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_terminal_has_one_live_line \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
