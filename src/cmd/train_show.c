@@ -379,32 +379,91 @@ static int column_width(const char *name)
     return n < 9 ? 9 : (int)n;
 }
 
-static void evaluation_head(const struct train_evaluation *e, struct buf *b)
+/* Whether column `i` is in the table of evaluations: the metric that decides always is, the
+ * others as far as the terminal is wide. What is left stands below each row.
+ */
+static bool in_table(const struct train_evaluation *e, int limit, size_t i)
+{
+    int width = (int)strlen("evaluation  ") + 2 * 9 + 2;
+    const char *metric = e->metric ? e->metric : "";
+    if (e->metric)
+        width += 2 * (2 + column_width(metric)) + (int)strlen(" against the best");
+    for (size_t k = 0; k <= i; k++) {
+        const char *name = e->lines[k].name;
+        int more = strcmp(name, metric) == 0 ? 0 : 2 + column_width(name);
+        bool fits = limit <= 0 || !more || width + more <= limit;
+        if (k == i)
+            return fits;
+        width += fits ? more : 0;
+    }
+    return false;
+}
+
+static void evaluation_head(const struct train_evaluation *e, int limit, struct buf *b)
 {
     buf_printf(b, "evaluation  %9s  %9s", "step", "rows");
     for (size_t i = 0; i < e->n; i++)
-        buf_printf(b, "  %*s", column_width(e->lines[i].name), e->lines[i].name);
+        if (in_table(e, limit, i))
+            buf_printf(b, "  %*s", column_width(e->lines[i].name), e->lines[i].name);
     if (e->metric)
         buf_printf(b, "  %s against the best", e->metric);
     buf_putc(b, '\n');
 }
 
-static void evaluation_row(const struct train_evaluation *e, struct buf *b)
+static void evaluation_value(const struct train_score_line *l, int width, struct buf *b)
+{
+    if (l->defined)
+        buf_printf(b, "  %*.6f", width, l->value);
+    else
+        buf_printf(b, "  %*s", width, "undefined");
+}
+
+/* What the table has no room for. */
+static void evaluation_rest(const struct train_evaluation *e, int limit, struct buf *b)
+{
+    int width = limit; /* so that the first one begins a line */
+    for (size_t i = 0; i < e->n; i++) {
+        const struct train_score_line *l = &e->lines[i];
+        int more = 2 + (int)strlen(l->name) + 2 + 9;
+        if (in_table(e, limit, i))
+            continue;
+        if (width + more > limit) {
+            buf_puts(b, "\n          ");
+            width = 10;
+        }
+        buf_printf(b, "  %s", l->name);
+        evaluation_value(l, 0, b);
+        width += more;
+    }
+}
+
+static void evaluation_row(const struct train_evaluation *e, int limit, struct buf *b)
 {
     buf_printf(b, "            %9jd  %9jd", (intmax_t)e->step, (intmax_t)e->rows);
     for (size_t i = 0; i < e->n; i++)
-        if (e->lines[i].defined)
-            buf_printf(b, "  %*.6f", column_width(e->lines[i].name), e->lines[i].value);
-        else
-            buf_printf(b, "  %*s", column_width(e->lines[i].name), "undefined");
+        if (in_table(e, limit, i))
+            evaluation_value(&e->lines[i], column_width(e->lines[i].name), b);
     if (e->metric && e->has_best)
         buf_printf(b, "  %+.6f%s", e->change, e->better ? "  best" : "");
     else if (e->metric)
         buf_puts(b, "  first");
+    evaluation_rest(e, limit, b);
     for (size_t i = 0; i < e->n; i++)
         if (e->lines[i].why)
             buf_printf(b, "\n            %s%s: %s", e->lines[i].name,
                        e->lines[i].defined ? "" : " is undefined", e->lines[i].why);
+}
+
+/* A terminal that changed its width gets a head of its own for it. */
+static void evaluation_text(struct train_show *s, const struct train_evaluation *e,
+                            struct buf *b)
+{
+    int limit = s->live ? terminal_width() - 1 : 0;
+    if (!s->headed || limit != s->table_width)
+        evaluation_head(e, limit, b);
+    s->headed = true;
+    s->table_width = limit;
+    evaluation_row(e, limit, b);
 }
 
 /* For the job that runs us, and the tuner behind it: the line that jobs take metrics
@@ -434,10 +493,7 @@ static void on_evaluated(void *arg, const struct train_evaluation *e)
         put_json_lines(&b, e->lines, e->n);
         buf_putc(&b, '}');
     } else {
-        if (!s->headed)
-            evaluation_head(e, &b);
-        s->headed = true;
-        evaluation_row(e, &b);
+        evaluation_text(s, e, &b);
     }
     train_show_put(s, &b);
     if (s->in_job)

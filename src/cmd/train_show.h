@@ -16,6 +16,7 @@ struct train_show {
     bool line;                      /* the bottom line is not empty */
     bool curves;                    /* TensorBoard has something to show */
     bool headed;                    /* the evaluations' table has its head */
+    int table_width;                /* of the terminal, for which it was; 0: any */
     bool in_job;                    /* a job runs us: it is told of evaluations */
     int64_t printed_ns;             /* of the last plain progress line */
     const char *model, *eval_input; /* borrowed */

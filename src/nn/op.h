@@ -20,7 +20,7 @@
 #define OP_INPUTS_MAX 64
 #define OP_OUTPUTS_MAX 4
 #define OP_PARAMS_MAX 8
-#define AXES_MAX 32
+#define AXES_MAX 1024
 
 /* Axis 0 is the batch; others are sequences, with rows offsets[b] .. offsets[b + 1] for
  * batch row b.

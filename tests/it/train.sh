@@ -63,6 +63,20 @@ a_terminal_has_one_live_line()
     grep -c $'\x1b' shown | grep -qx 0 || fail "other control sequences than to clear a line"
 }
 
+a_table_of_evaluations_fits_the_terminal()
+{
+    config && data
+    for width in 80 100 140; do
+        run python3 "$TY_SOURCE/tests/it/pty.py" $width "$TRAINYARD" train c.config --model-dir m$width
+        status 0
+        tr '\r' '\n' <.out | sed 's/^.*\x1b\[K//' | sed -n '/^evaluation  *step/,/^done/p' >table
+        awk -v w=$width 'length > w - 1 { exit 1 }' table || fail "wider than $width: $(cat table)"
+        [ "$(grep -c 'auc against the best' table)" = 1 ] || fail "no head"
+        grep -q 'binary_cross_entropy  *0\.' table || [ $width != 80 ] || fail "a result is not shown"
+    done
+    grep -q 'exact_auc       loss  auc against the best' table || fail "140 columns have room for all: $(cat table)"
+}
+
 progress_as_json_is_a_stream_of_objects()
 {
     config && data
@@ -304,9 +318,44 @@ a_failure_is_a_line_of_json_too()
     json 'd["severity"] == "error" and d["code"] == "E0203"'
 }
 
-tap_cases commands_to_copy_are_quoted_for_the_shell a_failure_is_a_line_of_json_too \
+forty_sequence_groups_train()
+{
+    python3 - >c.config <<'PY'
+n = 40
+print('''train_input_path: "t.csv" eval_input_path: "t.csv" model_dir: "m"
+train_config { num_steps: 4 sparse_optimizer { adagrad_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { batch_size: 8 dataset_type: CsvDataset with_header: true fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "i" expression: "item:i" embedding_dim: 4 hash_bucket_size: 10 } }''')
+for k in range(n):
+    print('feature_configs { sequence_id_feature { feature_name: "s%d" expression: "user:s" sequence_delim: "|" '
+          'sequence_length: %d embedding_dim: 4 hash_bucket_size: 10 } }' % (k, k % 3 + 1))
+print('model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: "i" }')
+for k in range(n):
+    print('feature_groups { group_name: "g%d" group_type: SEQUENCE feature_names: ["i", "s%d"] }' % (k, k))
+print('multi_tower_din { towers { input: "deep" mlp { hidden_units: 4 } }')
+for k in range(n):
+    print('din_towers { input: "g%d" attn_mlp { hidden_units: 4 } }' % k)
+print('final { hidden_units: 4 } } losses { binary_cross_entropy {} } metrics { auc {} } }')
+PY
+    {
+        echo clk,i,s
+        for k in $(seq 32); do echo "$((k % 2)),$((k % 5)),1|$k|3"; done
+    } >t.csv
+    run "$TRAINYARD" check c.config
+    status 0
+    trained m
+    status 0
+    run "$TRAINYARD" export c.config --export-dir x
+    status 0
+    run "$TRAINYARD" predict --model x --input t.csv --output a.csv
+    status 0
+    [ "$(wc -l <a.csv)" = 33 ] || fail "$(wc -l <a.csv) lines"
+}
+
+tap_cases forty_sequence_groups_train commands_to_copy_are_quoted_for_the_shell a_failure_is_a_line_of_json_too \
     train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
-    a_terminal_has_one_live_line \
+    a_terminal_has_one_live_line a_table_of_evaluations_fits_the_terminal \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
     the_reference_may_be_followed what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
