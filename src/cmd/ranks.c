@@ -9,14 +9,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "comm/comm.h"
 
 #define STAY_S \
     30 /* at most, for rank 0 to print: it does when it next needs the others */
+#define SILENCE_S 8 /* of a rank that is not heard of */
 
 static uint64_t number_of(const char *name, uint64_t none)
 {
@@ -52,9 +56,23 @@ static void hold_signals(int how)
     sigprocmask(how, &set, NULL);
 }
 
+/* Where a rank but 0 prints: its log, or nowhere. */
+static int open_output(struct cmd_ranks *r)
+{
+    const char *dir = getenv("TRAINYARD_LOG_DIR");
+    int fd = -1;
+    if (dir && dir[0] && fs_mkdirs(dir, 0755, NULL) == RC_OK) {
+        char *path = mem_printf("%s/rank-%d.log", dir, r->rank);
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        mem_free(path);
+    }
+    r->logs = fd >= 0;
+    return fd >= 0 ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
 static void fall_silent(struct cmd_ranks *r)
 {
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int nowhere = open_output(r);
     if (nowhere < 0)
         return;
     r->said = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -64,14 +82,41 @@ static void fall_silent(struct cmd_ranks *r)
     close(nowhere);
 }
 
+/* `launch` reads the step of rank 0 in a file, also when all ranks are gone. */
+static void map_step(struct cmd_ranks *r)
+{
+    const char *path = getenv("TRAINYARD_LAUNCH_STATE");
+    r->launched = path != NULL;
+    int fd = path && r->rank == 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    void *at = mmap(NULL, sizeof(*r->step), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at != MAP_FAILED)
+        r->step = at;
+}
+
+static void unmap_step(struct cmd_ranks *r)
+{
+    if (r->step)
+        munmap((void *)(uintptr_t)r->step, sizeof(*r->step));
+    r->step = NULL;
+}
+
+/* The user's terminal, instead of rank 0's. */
+static void speak(struct cmd_ranks *r)
+{
+    if (r->said >= 0)
+        dup2(r->said, STDERR_FILENO);
+}
+
 /* For rank 0 to print; whoever started the ranks then ends this one. */
 static void stay(struct cmd_ranks *r)
 {
     hold_signals(SIG_UNBLOCK);
     for (int i = 0; i < STAY_S; i++)
         sleep(1);
-    if (r->said >= 0)
-        dup2(r->said, STDERR_FILENO);
+    speak(r);
 }
 
 enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
@@ -83,7 +128,11 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     hold_signals(SIG_BLOCK);
     if (r->rank > 0)
         fall_silent(r);
-    struct comm_conf conf = {.timeout_ms = (int64_t)seconds * 1000};
+    map_step(r);
+    struct comm_conf conf = {
+        .timeout_ms = (int64_t)seconds * 1000,
+        .silence_ms = (int64_t)number_of("TRAINYARD_HEARTBEAT_SECONDS", SILENCE_S) * 1000,
+        .step = r->step};
     enum rc rc = comm_open("mpi", &conf, &r->comm, err);
     if (rc && r->rank > 0)
         stay(r);
@@ -105,16 +154,21 @@ int cmd_ranks_threads(const struct cmd_ranks *r, int64_t asked)
     return share > 0 ? share : 1;
 }
 
-/* "rank 1 of 4 on host h: ..."; messages from other ranks say so already. */
+/* "rank 1 of 4 gave up: host h, step 3: ..."; messages from other ranks say so already. */
 static void name_rank(const struct cmd_ranks *r, enum rc rc, struct err *err)
 {
-    char host[256] = "";
+    char host[256] = "", step[32] = "before the first step";
     if (gethostname(host, sizeof(host) - 1) != 0)
         snprintf(host, sizeof(host), "?");
-    if (r->rank > 0)
-        err_wrap(err, rc, "host %s", host); /* the comm names the rank */
+    if (str_starts(err->msg, "step "))
+        step[0] = '\0';
+    else if (comm_step(r->comm) >= 0)
+        snprintf(step, sizeof(step), "step %jd", (intmax_t)comm_step(r->comm));
+    const char *comma = step[0] ? ", " : "";
+    if (r->rank > 0) /* the comm names the rank */
+        err_wrap(err, rc, "host %s%s%s", host, comma, step);
     else
-        err_wrap(err, rc, "rank 0 of %d: host %s", r->world, host);
+        err_wrap(err, rc, "rank 0 of %d: host %s%s%s", r->world, host, comma, step);
 }
 
 enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err)
@@ -126,11 +180,15 @@ enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err)
         name_rank(r, rc, err);
     if (rc) /* also where all know it: nobody waits for the others' end then */
         comm_abort(r->comm, err);
-    if (rc && r->rank > 0)
+    int speaker = comm_speaker(r->comm);
+    if (rc && r->rank > 0 && r->rank != speaker)
         stay(r);
-    if (r->rank > 0 && heard)
-        err->msg[0] = '\0'; /* rank 0 has it, too */
+    if (rc && r->rank > 0 && r->rank == speaker)
+        speak(r);
+    else if (r->rank != speaker && heard)
+        err->msg[0] = '\0'; /* the speaker has it, too */
     comm_close(r->comm);
     r->comm = NULL;
+    unmap_step(r);
     return rc;
 }

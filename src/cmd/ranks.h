@@ -6,12 +6,14 @@
  *     // with ranks.comm, what they do together
  *     rc = cmd_ranks_close(&ranks, rc, err);
  *
- * Rank 0 alone prints: stdout and stderr of the others are closed. What fails on one of
- * them is told to all, and rank 0 says so; if it does not, the rank does.
+ * Rank 0 alone prints: stdout and stderr of the others are closed, or go to a file where
+ * TRAINYARD_LOG_DIR names a directory. What fails on one of them is told to all, and rank 0
+ * says so; if it does not, the rank does.
  */
 #ifndef CMD_RANKS_H
 #define CMD_RANKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,8 +24,11 @@ struct comm;
 struct cmd_ranks {
     struct comm *comm; /* NULL: this process is alone */
     int rank, world;
-    int here; /* ranks on this machine */
-    int said; /* where ranks but 0 would print: a copy of stderr; -1: none */
+    int here;              /* ranks on this machine */
+    int said;              /* where ranks but 0 would print: a copy of stderr; -1: none */
+    bool logs;             /* this rank prints to a file of its own */
+    bool launched;         /* by `launch`, which asks for a stop by SIGUSR1 */
+    _Atomic int64_t *step; /* for `launch`, mapped; NULL: none */
 };
 
 /* As the launcher's environment says. RC_NOTFOUND E2504: there is no MPI. */

@@ -31,6 +31,14 @@ int stop_signals_watch(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+void stop_signals_launched(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* Nobody reads it: a pipe without a reader, a terminal that was closed. */
 static bool is_closed(int fd)
 {

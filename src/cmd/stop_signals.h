@@ -9,6 +9,8 @@
 
 /* From now on these wait to be asked for; an fd to close(), or -1. */
 int stop_signals_watch(void);
+/* A run that `launch` started is asked by SIGUSR1: SIGTERM ends it at once again. */
+void stop_signals_launched(void);
 /* True once one has come. A second SIGTERM or SIGINT then ends the program at once. */
 bool stop_signals_came(int fd);
 

@@ -183,9 +183,11 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .patience = c->patience,
                               .memory = c->overcommit ? 0 : memory_of(c, ranks),
                               .watch = {.stop = on_stop}};
+    if (ranks->launched)
+        stop_signals_launched();
     train_show_init(&w.show, strcmp(c->log, "json") == 0);
     o.watch.arg = &w.show;
-    if (ranks->rank == 0)
+    if (ranks->rank == 0 || ranks->logs)
         train_show_watch(&w.show, &o.watch);
     enum rc rc = train_run(&o, &result, diags, err);
     train_show_clear(&w.show);
@@ -193,7 +195,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
         config_show_json(diags);
     else
         config_show(diags);
-    if (!rc && ranks->rank == 0)
+    if (!rc && (ranks->rank == 0 || ranks->logs))
         train_show_end(&w.show, &result, pc->model_dir);
     if (w.signals >= 0)
         close(w.signals);

@@ -277,8 +277,19 @@ static void progress_json(const struct train_progress *p, struct buf *b)
                "\"loss\": %.6f, \"rows_per_s\": %.0f, \"wait\": %.4f",
                (uintmax_t)p->step, (uintmax_t)p->epoch, (uintmax_t)p->rows, p->loss,
                p->rows_per_s, p->wait);
+    if (p->skew.ranks)
+        buf_printf(b, ", \"comm\": %.4f, \"slowest_rank\": %d, \"skew\": %.4f",
+                   p->skew.comm, p->skew.slowest, p->skew.skew);
     put_json_lines(b, p->lines, p->n);
     buf_putc(b, '}');
+}
+
+/* Of several ranks: time in calls among them; the slowest, and how much busier it is. */
+static void put_skew(const struct train_skew_words *w, struct buf *b)
+{
+    if (w->ranks)
+        buf_printf(b, "  comm %.0f%%  slowest rank %d by %.0f%%", w->comm * 100,
+                   w->slowest, w->skew * 100);
 }
 
 /* The short form, most important first: it may be cut on the right. */
@@ -297,6 +308,7 @@ static void progress_live(const struct train_progress *p, struct buf *b)
             buf_printf(b, "  %s %.4f", p->lines[i].name, p->lines[i].value);
     buf_printf(b, "  %s rows/s  wait %.0f%%",
                train_count_text((uint64_t)p->rows_per_s, t), p->wait * 100);
+    put_skew(&p->skew, b);
     if (p->left > 0) {
         clock_duration((int64_t)(p->left * 1e9), left);
         buf_printf(b, "  left %s", left);
@@ -310,8 +322,9 @@ static void progress_text(const struct train_progress *p, struct buf *b)
     buf_printf(b, "step %ju  rows %ju  loss %.6f", (uintmax_t)p->step, (uintmax_t)p->rows,
                p->loss);
     put_text_lines(b, p->lines, p->n);
-    buf_printf(b, "  %.0f rows/s  wait %.1f%%  mem %s", p->rows_per_s, p->wait * 100,
-               train_size_text(resident_bytes(), t));
+    buf_printf(b, "  %.0f rows/s  wait %.1f%%", p->rows_per_s, p->wait * 100);
+    put_skew(&p->skew, b);
+    buf_printf(b, "  mem %s", train_size_text(resident_bytes(), t));
     if (p->left > 0) {
         clock_duration((int64_t)(p->left * 1e9), left);
         buf_printf(b, "  left %s", left);

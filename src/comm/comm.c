@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm_private.h"
 
@@ -40,6 +41,35 @@ int comm_rank(const struct comm *c)
 int comm_world(const struct comm *c)
 {
     return c ? c->world : 1;
+}
+
+/* Kept as step + 1, so that a file of zeros says none. */
+void comm_note_step(struct comm *c, int64_t step)
+{
+    if (c)
+        atomic_store(c->step ? c->step : &c->own_step, step + 1);
+}
+
+int64_t comm_step(const struct comm *c)
+{
+    return c ? atomic_load(c->step ? c->step : &c->own_step) - 1 : -1;
+}
+
+int64_t comm_ns(const struct comm *c)
+{
+    return c ? c->ns : 0;
+}
+
+int comm_speaker(const struct comm *c)
+{
+    return c ? atomic_load(&c->speaker) : 0;
+}
+
+/* Adds the time since `start` to what the comm has taken. */
+static enum rc timed(struct comm *c, int64_t start, enum rc rc)
+{
+    c->ns += clock_mono_ns() - start;
+    return rc;
 }
 
 enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err)
@@ -133,60 +163,68 @@ static enum rc check_types(struct comm *c, const char *call, struct comm_mem in,
 
 enum rc comm_barrier(struct comm *c, struct err *err)
 {
-    return c ? c->ops->barrier(c, err) : RC_OK;
+    int64_t start = clock_mono_ns();
+    return c ? timed(c, start, c->ops->barrier(c, err)) : RC_OK;
 }
 
 enum rc comm_broadcast(struct comm *c, struct comm_mem data, int64_t n, int root,
                        struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
+    int64_t start = clock_mono_ns();
     enum rc rc = check_count(c, "broadcast", n, err);
     if (!rc && (root < 0 || root >= to->world)) {
         rc = err_coded(err, RC_INVAL, E2503, "broadcast: root %d of %d ranks", root,
                        to->world);
         refuse(c, rc, err);
     }
-    return rc ? rc : to->ops->broadcast(to, data, n, root, err);
+    return rc ? rc : timed(to, start, to->ops->broadcast(to, data, n, root, err));
 }
 
 enum rc comm_all_reduce(struct comm *c, struct comm_mem data, int64_t n, enum comm_op op,
                         struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
+    int64_t start = clock_mono_ns();
     enum rc rc = check_count(c, "all_reduce", n, err);
-    return rc ? rc : to->ops->all_reduce(to, data, n, op, err);
+    return rc ? rc : timed(to, start, to->ops->all_reduce(to, data, n, op, err));
 }
 
 enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *counts,
                             struct comm_mem out, enum comm_op op, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
+    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "reduce_scatter", in, out, err);
     if (!rc)
         rc = check_counts(c, "reduce_scatter", counts, err);
-    return rc ? rc : to->ops->reduce_scatter(to, in, counts, out, op, err);
+    return rc ? rc
+              : timed(to, start, to->ops->reduce_scatter(to, in, counts, out, op, err));
 }
 
 enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
                         const int64_t *counts, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
+    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "all_gather", in, out, err);
     if (!rc)
         rc = check_counts(c, "all_gather", counts, err);
-    return rc ? rc : to->ops->all_gather(to, in, out, counts, err);
+    return rc ? rc : timed(to, start, to->ops->all_gather(to, in, out, counts, err));
 }
 
 enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
                         struct comm_mem out, const int64_t *receive, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
+    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "all_to_all", in, out, err);
     if (!rc)
         rc = check_counts(c, "all_to_all", send, err);
     if (!rc)
         rc = check_counts(c, "all_to_all", receive, err);
-    return rc ? rc : to->ops->all_to_all(to, in, send, out, receive, err);
+    return rc ? rc
+              : timed(to, start, to->ops->all_to_all(to, in, send, out, receive, err));
 }
 
 enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,

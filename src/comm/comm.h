@@ -30,6 +30,7 @@
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,8 @@ struct comm_conf {
     int64_t timeout_ms;       /* for a peer in one call; 0: COMM_TIMEOUT_MS */
     struct comm_group *group; /* threads: what the ranks meet in; others: NULL */
     int64_t piece;            /* mpi: most elements of a message; 0: what MPI allows */
+    int64_t silence_ms; /* mpi: a rank not heard of for so long fails the run; 0: off */
+    _Atomic int64_t *step; /* where comm_note_step() writes; NULL: in the comm */
 };
 #define COMM_TIMEOUT_MS 600000
 
@@ -75,6 +78,10 @@ struct comm_conf {
 struct comm {
     const struct comm_ops *ops;
     int rank, world;
+    int64_t ns;               /* that this rank has spent in calls */
+    _Atomic int64_t *step;    /* borrowed; NULL: own_step */
+    _Atomic int64_t own_step; /* + 1; 0: none yet */
+    _Atomic int speaker;      /* whose message of a failure counts */
 };
 
 /* One way to reach the other ranks. The functions of this header check arguments, then
@@ -122,6 +129,14 @@ void comm_abort(struct comm *c, const struct err *why);
 
 int comm_rank(const struct comm *c);  /* 0 for NULL */
 int comm_world(const struct comm *c); /* 1 for NULL */
+
+/* The step that this rank is at, for messages; -1: none yet. Any thread. */
+void comm_note_step(struct comm *c, int64_t step);
+int64_t comm_step(const struct comm *c);
+/* Nanoseconds that this rank has spent in calls so far, most of them waiting. */
+int64_t comm_ns(const struct comm *c);
+/* The rank that tells the user why a run failed: 0, unless that one is not heard of. */
+int comm_speaker(const struct comm *c);
 
 enum rc comm_barrier(struct comm *c, struct err *err) MUST_CHECK;
 /* data[n] of `root` to all. */

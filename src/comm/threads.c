@@ -135,7 +135,10 @@ static enum rc threads_open(const struct comm_conf *conf, struct comm **out,
     if (taken)
         return err_coded(err, RC_INVAL, E2504, "rank %d is open already", conf->rank);
     struct thread_comm *c = mem_calloc(1, sizeof(*c));
-    c->comm = (struct comm){&comm_threads_ops, conf->rank, conf->world};
+    c->comm = (struct comm){.ops = &comm_threads_ops,
+                            .rank = conf->rank,
+                            .world = conf->world,
+                            .step = conf->step};
     c->group = g;
     *out = &c->comm;
     return RC_OK;

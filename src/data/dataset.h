@@ -83,6 +83,8 @@ const struct data_schema *dataset_schema(const struct dataset *d);
 /* Rows of all files; -1 when only reading them tells. */
 int64_t dataset_rows(const struct dataset *d);
 size_t dataset_files(const struct dataset *d);
+/* Of the content of all files, whatever their names; with `prints` only. */
+uint64_t dataset_digest(const struct dataset *d);
 /* The first file and its format ("csv"). Borrowed. */
 const char *dataset_first_file(const struct dataset *d, const char **format);
 

@@ -89,3 +89,11 @@ enum rc dataset_compare(const char *input, const char *position, struct buf *out
     fs_names_release(&now);
     return rc;
 }
+
+uint64_t dataset_digest(const struct dataset *d)
+{
+    uint64_t h = d->n_files;
+    for (size_t i = 0; i < d->n_files; i++)
+        h = hash_xxh3_seeded(d->files[i].print, strlen(d->files[i].print), h);
+    return h;
+}

@@ -77,7 +77,10 @@ static struct mpi_comm *make_comm(MPI_Comm mpi, const struct comm_conf *conf)
 {
     struct mpi_comm *c = mem_calloc(1, sizeof(*c));
     size_t world = (size_t)conf->world;
-    c->comm = (struct comm){&comm_mpi_ops, conf->rank, conf->world};
+    c->comm = (struct comm){.ops = &comm_mpi_ops,
+                            .rank = conf->rank,
+                            .world = conf->world,
+                            .step = conf->step};
     c->mpi = mpi;
     c->timeout_ms = conf->timeout_ms > 0 ? conf->timeout_ms : COMM_TIMEOUT_MS;
     c->piece = conf->piece > 0 && conf->piece < INT_MAX ? conf->piece : INT_MAX;
@@ -125,7 +128,11 @@ static enum rc mpi_open(const struct comm_conf *conf, struct comm **out, struct 
                          real.rank, real.world, conf->rank, conf->world);
     if (MPI_Comm_dup(MPI_COMM_WORLD, &mpi) != MPI_SUCCESS)
         return err_coded(err, RC_IO, E2504, "MPI cannot connect the ranks");
-    *out = &make_comm(mpi, &real)->comm;
+    struct mpi_comm *c = make_comm(mpi, &real);
+    rc = mpi_beat_start(c, conf->silence_ms, err);
+    if (rc)
+        return rc;
+    *out = &c->comm;
     count_comm(1, false);
     return RC_OK;
 }
@@ -138,6 +145,7 @@ static void mpi_close(struct comm *comm)
 {
     struct mpi_comm *c = mpi_of(comm);
     bool broken = mpi_sound(c, NULL) != RC_OK;
+    mpi_beat_stop(c);
     for (int r = 0; r < comm->world && !broken; r++) {
         MPI_Request sent = MPI_REQUEST_NULL;
         if (r != comm->rank &&

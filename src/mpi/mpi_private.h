@@ -12,7 +12,7 @@
 #include "comm/comm.h"
 
 /* Messages from one rank to another, beside MPI's own collectives. */
-enum { TAG_CALL = 1, TAG_DATA, TAG_BROKEN, TAG_LEFT };
+enum { TAG_CALL = 1, TAG_DATA, TAG_BROKEN, TAG_LEFT, TAG_BEAT };
 
 /* What a rank tells another before a call. */
 struct mpi_hello {
@@ -23,13 +23,16 @@ struct mpi_hello {
 
 /* What it tells all when the comm breaks. */
 struct mpi_broken {
-    int32_t rc;
+    int32_t rc, speaker;
     struct err why;
 };
+
+struct mpi_beat; /* beat.c */
 
 struct mpi_comm {
     struct comm comm;
     MPI_Comm mpi;
+    struct mpi_beat *beat; /* NULL: nobody watches whether ranks are alive */
     int64_t timeout_ms, piece;
     int kind;                 /* of the call under way, for messages */
     bool *left;               /* [world]: has closed its comm */
@@ -52,6 +55,15 @@ enum rc mpi_sound(struct mpi_comm *c, struct err *err) MUST_CHECK;
  */
 enum rc mpi_wait(struct mpi_comm *c, MPI_Request *requests, int n, bool from,
                  struct err *err) MUST_CHECK;
+/* Ranks tell each other now and then that they live, from a thread of their own; one that
+ * is not heard of for silence_ms breaks the comm. Collective. RC_IO E2504.
+ */
+enum rc mpi_beat_start(struct mpi_comm *c, int64_t silence_ms,
+                       struct err *err) MUST_CHECK;
+void mpi_beat_stop(struct mpi_comm *c); /* fine when there is none */
+/* Where a rank runs; "" when nobody watches. Borrowed. */
+const char *mpi_beat_host(const struct mpi_comm *c, int rank);
+
 /* RC_OK, or MPI's own words, with which the comm breaks. */
 enum rc mpi_check(struct mpi_comm *c, int code, const char *doing,
                   struct err *err) MUST_CHECK;

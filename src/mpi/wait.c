@@ -37,7 +37,8 @@ enum rc mpi_break(struct mpi_comm *c, enum rc rc, const struct err *why, bool te
     pthread_mutex_lock(&c->lock);
     bool first = !c->broken;
     if (first) {
-        c->news = (struct mpi_broken){.rc = rc, .why = *why};
+        c->news = (struct mpi_broken){
+            .rc = rc, .speaker = atomic_load(&c->comm.speaker), .why = *why};
         c->broken = true;
     }
     pthread_mutex_unlock(&c->lock);
@@ -87,6 +88,8 @@ static bool look_for_news(struct mpi_comm *c)
     if (!receive_news(c, TAG_BROKEN, &news, sizeof(news), &from))
         return false;
     news.why.msg[sizeof(news.why.msg) - 1] = '\0';
+    if (news.speaker > 0 && news.speaker < c->comm.world)
+        atomic_store(&c->comm.speaker, news.speaker);
     mpi_break(c, (enum rc)news.rc, &news.why, false);
     return true;
 }
@@ -131,8 +134,10 @@ static void name_absent(struct mpi_comm *c, MPI_Request *from, struct buf *out)
         int done = 1;
         if (from[r] != MPI_REQUEST_NULL)
             MPI_Test(&from[r], &done, MPI_STATUS_IGNORE);
+        const char *host = mpi_beat_host(c, r);
         if (!done)
-            buf_printf(out, "%s%d", out->n ? ", " : "", r);
+            buf_printf(out, "%s%d%s%s", out->n ? ", " : "", r, host[0] ? " on host " : "",
+                       host);
     }
 }
 

@@ -276,6 +276,11 @@ int64_t train_feeder_rows(const struct train_feeder *f)
     return dataset_rows(f->data);
 }
 
+uint64_t train_feeder_digest(const struct train_feeder *f)
+{
+    return dataset_digest(f->data);
+}
+
 size_t train_feeder_files(const struct train_feeder *f)
 {
     return dataset_files(f->data);

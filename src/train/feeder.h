@@ -54,6 +54,7 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out,
 const char *train_feeder_notes(const struct train_feeder *f);
 int64_t
 train_feeder_rows(const struct train_feeder *f); /* of all files; -1 when not known */
+uint64_t train_feeder_digest(const struct train_feeder *f); /* dataset_digest() */
 size_t train_feeder_files(const struct train_feeder *f);
 /* Nanoseconds that train_feeder_next() has waited for data. */
 int64_t train_feeder_waited(const struct train_feeder *f);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A feeder for each shard of this rank. Before a batch the ranks tell each other how many
  * rows their shards have, which is all that they need to know of each other's data; what
- * a rank asks of all (to stop, to save) goes along.
+ * a rank asks of all (to stop, to save), and how long the last step took it, goes along.
  */
 #include "train/rounds.h"
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm.h"
 #include "model/reference.h"
@@ -20,15 +21,20 @@ struct stream {
     char *kept;           /* owned: `position` at the end of a pass */
 };
 
+enum { ASK, BUSY, COMM_TIME, WORDS }; /* in front of the rows of a rank's shards */
+
 struct train_rounds {
-    struct comm *comm; /* borrowed */
+    struct comm *comm;        /* borrowed */
+    struct train_pace *paces; /* [world] */
+    int64_t told_ns,
+        told_comm_ns; /* the clock and the comm's, when they were told last */
     struct dist_shards shards;
     struct arena arena;
     struct stream *streams;          /* [shards.n] */
     const struct feature_batch **at; /* [shards.n] */
     int64_t *rows;                   /* [shards.total] */
     int64_t *times;                  /* event times [shards.total] */
-    int64_t *own, *all; /* a number asked, then rows, then times: here, of all ranks */
+    int64_t *own, *all; /* WORDS, then rows, then times: here, of all ranks */
     double quorum;
     int64_t *counts; /* [world] */
     int64_t batch_size;
@@ -42,11 +48,12 @@ static void make_room(struct train_rounds *r)
     r->at = mem_calloc(n, sizeof(*r->at));
     r->rows = mem_calloc(total, sizeof(*r->rows));
     r->times = mem_calloc(total, sizeof(*r->times));
-    r->own = mem_calloc(2 * n + 1, sizeof(*r->own));
-    r->all = mem_calloc(2 * total + (size_t)world, sizeof(*r->all));
+    r->own = mem_calloc(2 * n + WORDS, sizeof(*r->own));
+    r->all = mem_calloc(2 * total + (size_t)world * WORDS, sizeof(*r->all));
+    r->paces = mem_calloc((size_t)world, sizeof(*r->paces));
     r->counts = mem_calloc((size_t)world, sizeof(*r->counts));
     for (int i = 0; i < world; i++)
-        r->counts[i] = 1 + 2 * dist_shards_of(i, world, r->shards.total).n;
+        r->counts[i] = WORDS + 2 * dist_shards_of(i, world, r->shards.total).n;
 }
 
 static enum rc open_stream(struct train_rounds *r, const struct train_session *s,
@@ -109,6 +116,7 @@ void train_rounds_close(struct train_rounds *r)
     mem_free(r->rows);
     mem_free(r->times);
     mem_free(r->own);
+    mem_free(r->paces);
     mem_free(r->all);
     mem_free(r->counts);
     arena_release(&r->arena);
@@ -130,14 +138,27 @@ static enum rc next_of(struct stream *s, struct err *err)
     return RC_OK;
 }
 
+/* What this rank has done since it last told the others. */
+static void measure(struct train_rounds *r)
+{
+    int64_t now = clock_mono_ns(), comm = comm_ns(r->comm);
+    r->own[COMM_TIME] = comm - r->told_comm_ns;
+    r->own[BUSY] = r->told_ns ? now - r->told_ns - r->own[COMM_TIME] : 0;
+    r->told_ns = now;
+    r->told_comm_ns = comm;
+}
+
 /* r->rows, r->times: of the shards of all ranks. */
 static void sort_out(struct train_rounds *r, unsigned *asked)
 {
     const int64_t *from = r->all;
     int64_t done = 0;
     for (int k = 0; k < comm_world(r->comm); k++) {
-        int64_t n = (r->counts[k] - 1) / 2;
-        *asked |= (unsigned)*from++;
+        int64_t n = (r->counts[k] - WORDS) / 2;
+        *asked |= (unsigned)from[ASK];
+        r->paces[k] =
+            (struct train_pace){.busy_ns = from[BUSY], .comm_ns = from[COMM_TIME]};
+        from += WORDS;
         memcpy(r->rows + done, from, (size_t)n * sizeof(*from));
         memcpy(r->times + done, from + n, (size_t)n * sizeof(*from));
         from += 2 * n;
@@ -148,10 +169,11 @@ static void sort_out(struct train_rounds *r, unsigned *asked)
 static enum rc tell_each_other(struct train_rounds *r, unsigned ask, unsigned *asked,
                                struct err *err)
 {
-    r->own[0] = ask;
+    measure(r);
+    r->own[ASK] = ask;
     for (int i = 0; i < r->shards.n; i++) {
-        r->own[1 + i] = r->at[i] ? r->at[i]->rows : 0;
-        r->own[1 + r->shards.n + i] = r->at[i] ? r->streams[i].fed.time_ms : 0;
+        r->own[WORDS + i] = r->at[i] ? r->at[i]->rows : 0;
+        r->own[WORDS + r->shards.n + i] = r->at[i] ? r->streams[i].fed.time_ms : 0;
     }
     enum rc rc =
         comm_all_gather(r->comm, comm_i64(r->own), comm_i64(r->all), r->counts, err);
@@ -187,6 +209,7 @@ enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_rou
     if (!rc)
         rc = tell_each_other(r, ask, &out->asked, err);
     out->any = !rc && has_rows(r);
+    out->paces = comm_world(r->comm) > 1 ? r->paces : NULL;
     if (out->any && r->quorum > 0)
         out->event_ms = train_event_quorum(r->times, (size_t)r->shards.total, r->quorum);
     for (int i = 0; i < r->shards.n && !out->any; i++)
@@ -235,6 +258,11 @@ const char *train_rounds_notes(const struct train_rounds *r)
 int64_t train_rounds_rows(const struct train_rounds *r)
 {
     return train_feeder_rows(r->streams[0].feeder);
+}
+
+uint64_t train_rounds_digest(const struct train_rounds *r)
+{
+    return train_feeder_digest(r->streams[0].feeder);
 }
 
 size_t train_rounds_files(const struct train_rounds *r)

@@ -27,6 +27,12 @@ struct train_rounds_conf {
 /* What one rank asks of all. */
 enum { ROUND_STOP = 1, ROUND_SAVE = 2 };
 
+/* What a step took on one rank. */
+struct train_pace {
+    int64_t busy_ns; /* without waiting for other ranks */
+    int64_t comm_ns; /* in calls among ranks */
+};
+
 struct train_round {
     struct train_session_batch batch; /* valid until the next round */
     bool any;                         /* some shard has rows; false: a pass is over */
@@ -34,6 +40,7 @@ struct train_round {
     int64_t epoch;                    /* passes completed before it */
     unsigned asked;                   /* by any rank */
     int64_t event_ms;                 /* that the quorum has reached; 0: not known */
+    const struct train_pace *paces;   /* [world]: of the step before; NULL: one rank */
     const struct train_fed *fed;      /* of the first shard that has rows here, or NULL */
 };
 
@@ -60,6 +67,7 @@ void train_rounds_name(const struct train_rounds *r, int shard, struct err *err)
 /* As their namesakes of a feeder. */
 const char *train_rounds_notes(const struct train_rounds *r);
 int64_t train_rounds_rows(const struct train_rounds *r);
+uint64_t train_rounds_digest(const struct train_rounds *r);
 size_t train_rounds_files(const struct train_rounds *r);
 int64_t train_rounds_waited(const struct train_rounds *r);
 int64_t train_rounds_batch_size(const struct train_rounds *r); /* 0: by cost */

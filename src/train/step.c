@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "train/blame.h"
 #include "train/step_private.h"
 
@@ -136,6 +137,12 @@ static enum rc train_whole(struct train_session *s, const struct feature_batch *
     return rc ? rc : graph_wait(s->model->graph, err);
 }
 
+/* A loss that is not a number does, and what another rank says of itself. */
+static bool names_step(const struct err *err)
+{
+    return err && (err->code == E1404 || str_starts(err->msg, "rank "));
+}
+
 enum rc train_session_train(struct train_session *s, const struct train_session_batch *b,
                             double *loss, struct err *err)
 {
@@ -143,7 +150,7 @@ enum rc train_session_train(struct train_session *s, const struct train_session_
     enum rc rc = s->split ? train_shard_step_run(s, b, loss, err)
                           : train_whole(s, b->at[0], loss, err);
     train_step_mark(s, MARK_UPDATED);
-    if (rc && (!err || err->code != E1404)) /* which names the step itself */
+    if (rc && !names_step(err))
         return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
     if (rc)
         return rc;

@@ -17,6 +17,7 @@ void train_lap_begin(struct trainer *t)
                                 .waited_ns = train_rounds_waited(t->rounds),
                                 .rows = t->session->rows,
                                 .steps = t->session->step};
+    train_skew_reset(&t->skew);
 }
 
 void train_lap_end(struct trainer *t)
@@ -24,6 +25,7 @@ void train_lap_end(struct trainer *t)
     t->busy_ns += clock_mono_ns() - t->lap.ns;
     t->waited_ns += train_rounds_waited(t->rounds) - t->lap.waited_ns;
     train_lap_begin(t);
+    t->skew.skip = false;
 }
 
 bool trainer_hears_stop(struct trainer *t)
@@ -67,6 +69,7 @@ static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
         p.wait =
             (double)(train_rounds_waited(t->rounds) - t->lap.waited_ns) * 1e-9 / seconds;
     }
+    p.skew = train_skew_read(&t->skew);
     enum rc rc = train_score_lines(t->moving, &p.lines, &p.n, err);
     if (!rc && t->o->watch.progress)
         t->o->watch.progress(t->o->watch.arg, &p);
@@ -162,6 +165,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (rc)
         return rc;
     t->stopping = t->stopping || round.asked & ROUND_STOP;
+    train_skew_add(&t->skew, round.paces, comm_world(t->o->comm));
+    comm_note_step(t->o->comm, (int64_t)t->session->step);
     if (!round.any) {
         *over = round.over; /* all passes are over */
         return *over ? RC_OK : end_of_pass(t, round.epoch, err);
@@ -270,6 +275,7 @@ enum rc train_run(const struct train_options *options, struct train_result *out,
     if (!rc)
         rc = train_loop(&t, out, err);
     trainer_tear_down(&t);
+    train_skew_release(&t.skew);
     return rc;
 }
 

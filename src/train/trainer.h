@@ -5,6 +5,7 @@
 
 #include "text/conf.h"
 #include "train/score.h"
+#include "train/skew.h"
 
 /* What is known before the first step. */
 struct train_start {
@@ -27,6 +28,7 @@ struct train_progress {
     double rows_per_s;          /* since the last report, without saves and evaluations */
     double wait;                /* share of that time without data */
     double left;                /* seconds to the end; negative: not known */
+    struct train_skew_words skew;         /* of several ranks */
     const struct train_score_line *lines; /* train_metrics */
     size_t n;
     bool due; /* a step of log_step_count_steps; else a tick of watch.live_ns */

@@ -30,8 +30,9 @@ static void put_facts(const struct trainer *t, struct buf *out)
     buf_printf(out, "%s%c%016jx%c%ju%c%d%c", TY_VERSION, 0,
                (uintmax_t)hash_xxh3(buf_str(&config), config.n), 0, (uintmax_t)t->o->seed,
                0, t->session->shards.total, 0);
-    buf_printf(out, "%jd rows in %zu files%c", (intmax_t)train_rounds_rows(t->rounds),
-               train_rounds_files(t->rounds), 0);
+    buf_printf(out, "%jd rows in %zu files (%016jx)%c",
+               (intmax_t)train_rounds_rows(t->rounds), train_rounds_files(t->rounds),
+               (uintmax_t)train_rounds_digest(t->rounds), 0);
     buf_printf(out, "%s at step %ju%c", t->resumed_from ? t->resumed_from : "none",
                (uintmax_t)t->session->step, 0);
     if (gethostname(host, sizeof(host) - 1) != 0)

@@ -58,6 +58,7 @@ struct trainer {
     double loss;
     int64_t live_ns; /* of the last tick */
     struct train_lap lap;
+    struct train_skew skew;
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;

@@ -3,27 +3,7 @@
 # One model trained by several processes of mpirun: the same bytes on any number of them.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/train_lib.sh"
-
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-
-# ranks N ARG...: the program on N ranks
-ranks()
-{
-    local n=$1
-    shift
-    mkdir -p t
-    TMPDIR=$PWD/t run timeout 100 mpirun --oversubscribe --bind-to none -n "$n" "$TRAINYARD" "$@"
-}
-
-# same_run A B: the same checkpoints, and the same results of evaluations
-same_run()
-{
-    local c
-    for c in "$1"/model.ckpt-*; do
-        same_checkpoint "$c" "$2/${c##*/}"
-    done
-    diff "$1/train_eval_result_v2.txt" "$2/train_eval_result_v2.txt" >difference || { fail "results differ:"; show difference; }
-}
+. "$(dirname "$0")/ranks_lib.sh"
 
 a_run_of_shards_has_the_same_bytes_on_any_number_of_ranks()
 {
@@ -116,6 +96,14 @@ ranks_that_differ_are_refused()
     first=() second=(--set train_config.num_epochs=7)
     different_ranks
     err_has "has another config than rank 0"
+    # as many rows, of another seed
+    mkdir other && cp -r c.config other/
+    (cd other && "$TRAINYARD" data gen taobao --rows 3000 --files 2 --seed 7 --out data >/dev/null 2>&1)
+    TMPDIR=$PWD/t run timeout 100 mpirun --oversubscribe --bind-to none -n 1 "$TRAINYARD" train c.config --model-dir "$PWD/m" \
+        : -n 1 -wdir "$PWD/other" "$TRAINYARD" train c.config --model-dir "$PWD/m"
+    [ "$got" != 0 ] || fail "they trained together on different data"
+    err_has "error[E2503]: rank 1 on host $(hostname) has another training data than rank 0: 2700 rows in 2 files ("
+    [ "$(grep -c 'error\[' .err)" = 1 ] || { fail "not one message:"; show .err; }
     ls m/model.ckpt-* 2>/dev/null && fail "something was trained"
 }
 
@@ -124,7 +112,7 @@ a_rank_that_fails_ends_all_with_one_message()
     config && data
     first=() second=(--train-input nothing/here)
     different_ranks
-    err_has "rank 1 of 2 gave up: host $(hostname): "
+    err_has "rank 1 of 2 gave up: host $(hostname), before the first step: "
     err_has "nothing/here"
 }
 

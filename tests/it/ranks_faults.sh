@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What goes wrong with several processes that train one model: one message that names rank,
+# host, step and cause, exit status 1, and no process left.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/ranks_lib.sh"
+
+# A run that does not end by itself soon, with a checkpoint every 20 steps.
+long_run()
+{
+    config && data
+    sed -i 's,eval_input_path: "data/eval",,' c.config
+    long=(--set data_config.batch_size=16 --set train_config.num_epochs=2000 --set train_config.save_checkpoints_steps=20
+        --set train_config.keep_checkpoint_max=1000)
+}
+
+a_rank_that_is_killed_is_named()
+{
+    long_run
+    launched --nproc-per-node 3 train c.config --model-dir m "${long[@]}"
+    appears m/model.ckpt-20
+    kill -KILL "$(rank_pid 1)"
+    ends_within 10
+    log_has "error[E2501]: rank 1 of 3: host $(hostname), step "
+    log_has ": killed by SIGKILL"
+    grep -q "stopping: saving" log && fail "it says that it was asked to stop"
+    grep -q "mpirun\|^---" log && { fail "words of mpirun:"; show log; }
+}
+
+a_rank_that_stops_is_noticed_within_ten_seconds()
+{
+    long_run
+    launched --nproc-per-node 2 train c.config --model-dir m "${long[@]}"
+    appears m/model.ckpt-20
+    kill -STOP "$(rank_pid 1)"
+    ends_within 12
+    log_has "error[E2502]: rank 1 of 2: host $(hostname): not heard of for "
+    log_has " s, at step "
+}
+
+when_the_first_rank_stops_another_says_so()
+{
+    long_run
+    launched --nproc-per-node 3 train c.config --model-dir m "${long[@]}"
+    appears m/model.ckpt-20
+    kill -STOP "$(rank_pid 0)"
+    ends_within 12
+    log_has "error[E2502]: rank 0 of 3: host $(hostname): not heard of for "
+}
+
+a_loss_that_is_not_a_number_names_its_rank()
+{
+    mkdir data
+    awk 'BEGIN { for (i = 0; i < 4000; i++)
+        printf "{\"clk\": %d, \"u\": %d, \"x\": %s}\n", i % 7 == 0, i % 50, i == 3500 ? "NaN" : i % 10 ".5" }' >rows.jsonl
+    "$TRAINYARD" data convert rows.jsonl data/train.parquet >/dev/null 2>&1
+    cat >c.config <<'END'
+train_input_path: "data/train.parquet" model_dir: "m"
+train_config { num_epochs: 1 sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} } }
+data_config { batch_size: 100 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 50 embedding_dim: 8 } }
+feature_configs { raw_feature { feature_name: "x" expression: "user:x" } }
+model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: ["u", "x"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: 8 } } final { hidden_units: 4 } }
+  losses { binary_cross_entropy {} } }
+END
+    launched --nproc-per-node 2 train c.config
+    ends_within 20
+    log_has "rank 1 of 2 gave up: host $(hostname): step 15 "
+    log_has "feature 'x' is nan"
+}
+
+a_rank_without_memory_names_itself()
+{
+    long_run
+    cat >limited <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v 700000
+exec "$@"
+END
+    chmod +x limited
+    launched --nproc-per-node 2 ./limited "$TRAINYARD" train c.config --model-dir m --overcommit \
+        --set 'feature_configs[0].id_feature.hash_bucket_size=100000000'
+    ends_within 20
+    log_has "rank 1 of 2 gave up: host $(hostname), before the first step: "
+    log_has "memory"
+}
+
+# The run is disturbed twice and ends as if it had not been.
+a_run_that_fails_starts_again_from_its_last_checkpoint()
+{
+    long_run
+    set -- "${long[@]}" --set train_config.num_epochs=2
+    trained whole "$@" --shards 2
+    status 0
+    launched --nproc-per-node 2 --max-restarts 2 --log-dir logs train c.config --model-dir m "$@"
+    appears m/model.ckpt-40
+    kill -KILL "$(rank_pid 1)"
+    appears m/model.ckpt-100
+    kill -KILL "$(rank_pid 0)"
+    wait "$launcher" || { fail "exit status $?"; show log; }
+    log_has "launch: note: the run failed: rank 1 of 2: host $(hostname), step "
+    log_has "; restart 2 of 2, from the last checkpoint"
+    same_checkpoint whole/model.ckpt-169 m/model.ckpt-169
+    grep -q "^resumed     from m/model.ckpt-" logs/rank-1.log || { fail "rank 1 has no log:"; show logs/rank-1.log; }
+    grep -q "^done " logs/rank-0.log || fail "rank 0 has no log"
+}
+
+a_wrong_config_is_not_tried_again()
+{
+    long_run
+    launched --nproc-per-node 2 --max-restarts 3 train c.config --model-dir m --set train_config.num_epochs=x
+    wait "$launcher"
+    [ $? = 2 ] || fail "exit status"
+    [ "$(grep -c 'error\[' log)" = 1 ] || { fail "not one message:"; show log; }
+    grep -q "restart " log && fail "it was started again"
+    [ -z "$(ranks_left)" ] || fail "ranks are left"
+}
+
+progress_names_the_slowest_rank()
+{
+    long_run
+    ranks 2 train c.config --model-dir m --log json --set train_config.num_epochs=1 --set train_config.log_step_count_steps=1
+    status 0
+    grep -q '"comm": 0\.[0-9]*, "slowest_rank": [01], "skew": 0\.[0-9]*' .err || { fail "no skew:"; show .err; }
+    run "$TRAINYARD" train c.config --model-dir one --log json --set train_config.num_epochs=1
+    grep -q slowest_rank .err && fail "of one process"
+}
+
+tap_cases \
+    a_rank_that_is_killed_is_named \
+    a_rank_that_stops_is_noticed_within_ten_seconds \
+    when_the_first_rank_stops_another_says_so \
+    a_loss_that_is_not_a_number_names_its_rank \
+    a_rank_without_memory_names_itself \
+    a_run_that_fails_starts_again_from_its_last_checkpoint \
+    a_wrong_config_is_not_tried_again \
+    progress_names_the_slowest_rank
