@@ -18,10 +18,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "cmd/launch_hub.h"
 #include "cmd/mpirun_words.h"
+
+#define TERM_NS (5 * CLOCK_SECOND) /* for mpirun to end by itself once it has failed */
+#define KILL_NS (8 * CLOCK_SECOND)
 
 void words_add(word_vec *v, const char *word)
 {
@@ -85,6 +90,8 @@ struct run {
     int log; /* of rank 0; -1: none */
     int asked;
     int64_t oom_kills;
+    int64_t failed_ns; /* when a rank said so or a host was lost; 0: not yet */
+    int urged;         /* signals to mpirun that make it end */
 };
 
 static void hand_on(struct run *r)
@@ -113,6 +120,29 @@ static void pass_signals(struct run *r)
         kill(proc_pid(r->p), r->asked++ ? SIGTERM : SIGUSR1);
 }
 
+/* mpirun may wait for a host that is gone. */
+static void urge(struct run *r)
+{
+    int64_t now = clock_mono_ns();
+    char host[MPIRUN_HOST_SIZE];
+    if (!r->failed_ns && r->s->hub && launch_hub_lost(r->s->hub, host, sizeof(host))) {
+        r->words.lost = true;
+        snprintf(r->words.host, sizeof(r->words.host), "%s", host);
+        r->failed_ns = now;
+    }
+    if (!r->failed_ns && r->words.said)
+        r->failed_ns = now;
+    int64_t after = r->failed_ns ? now - r->failed_ns : 0;
+    if (after > TERM_NS && r->urged < 1) {
+        kill(proc_pid(r->p), SIGTERM);
+        r->urged = 1;
+    }
+    if (after > KILL_NS && r->urged < 2) {
+        proc_signal(r->p, SIGKILL);
+        r->urged = 2;
+    }
+}
+
 static struct proc_exit wait_for(struct run *r)
 {
     struct pollfd fds[] = {{.fd = proc_pidfd(r->p), .events = POLLIN},
@@ -120,8 +150,9 @@ static struct proc_exit wait_for(struct run *r)
                            {.fd = proc_pipe(r->p, 2), .events = POLLIN}};
     struct proc_exit exit = {0};
     while (!proc_poll(r->p, &exit)) {
-        poll(fds, ARRAY_LEN(fds), 1000);
+        poll(fds, ARRAY_LEN(fds), 500);
         pass_signals(r);
+        urge(r);
         if (fds[2].revents && !read_words(r, fds[2].fd))
             fds[2].fd = -1;
     }
@@ -141,7 +172,7 @@ static enum rc tell_why(struct run *r, struct proc_exit exit, struct err *err)
     char how[PROC_WORDS_SIZE];
     int signal = w->signal ? w->signal : exit.signal;
     buf_init(&b, ERR_MSG_SIZE);
-    if (w->rank >= 0)
+    if (w->rank >= 0 && !w->lost)
         buf_printf(&b, "rank %d of %d: ", w->rank, r->s->ranks);
     if (w->host[0])
         buf_printf(&b, "host %s, ", w->host);
@@ -151,14 +182,14 @@ static enum rc tell_why(struct run *r, struct proc_exit exit, struct err *err)
                                              : exit.code,
                            .signal = signal};
     proc_exit_words(of, how);
-    if (w->lost && w->rank < 0)
-        buf_puts(&b, ": the connection to that host is lost");
+    if (w->lost)
+        buf_puts(&b, ": the host is gone, or its launcher was ended");
     else
         buf_printf(&b, ": %s", how);
     if (signal == SIGKILL && count_oom_kills() > r->oom_kills)
         buf_puts(&b, ": the machine ran out of memory, and the kernel ended it; see "
                      "--memory and more ranks");
-    if (w->other.n)
+    if (w->other.n && !w->lost)
         buf_printf(&b, ": mpirun says:\n%s", buf_str(&w->other));
     enum rc rc = err_coded(err, RC_IO, E2501, "%s", buf_str(&b));
     buf_release(&b);
@@ -181,7 +212,7 @@ static enum rc end_of(struct run *r, struct proc_exit exit, struct launch_end *o
     *out = (struct launch_end){.asked = r->asked > 0, .lost = r->words.lost};
     if (exit.code == 0)
         return RC_OK;
-    err->exit = exit.code > 0 && !r->words.signal ? exit.code : 1;
+    err->exit = exit.code > 0 && !r->words.signal && !r->words.lost ? exit.code : 1;
     /* without mpirun in between the process speaks for itself, unless it was killed */
     if (r->words.said || (!r->s->mpirun && !exit.signal) || r->asked > 1)
         err->msg[0] = '\0';

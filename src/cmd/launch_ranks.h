@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "base/vec.h"
 
+struct launch_hub;
+
 typedef VEC(char *) word_vec; /* owned words */
 void words_add(word_vec *v, const char *word);
 void words_release(word_vec *v);
@@ -18,9 +20,10 @@ struct launch_start {
     const word_vec *command; /* with mpirun in front, or alone */
     bool mpirun;             /* it is mpirun's */
     int ranks;
-    int signals;         /* fd on which the user asks to stop */
-    const char *log_dir; /* NULL: none */
-    const char *state;   /* file with the step of rank 0 (TRAINYARD_LAUNCH_STATE) */
+    int signals;            /* fd on which the user asks to stop */
+    const char *log_dir;    /* NULL: none */
+    const char *state;      /* file with the step of rank 0 (TRAINYARD_LAUNCH_STATE) */
+    struct launch_hub *hub; /* NULL: this host alone */
 };
 
 struct launch_end {

@@ -129,6 +129,7 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     if (r->rank > 0)
         fall_silent(r);
     map_step(r);
+    r->shards = (int)number_of("TRAINYARD_SHARDS", 0);
     struct comm_conf conf = {
         .timeout_ms = (int64_t)seconds * 1000,
         .silence_ms = (int64_t)number_of("TRAINYARD_HEARTBEAT_SECONDS", SILENCE_S) * 1000,

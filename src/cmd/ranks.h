@@ -24,10 +24,11 @@ struct comm;
 struct cmd_ranks {
     struct comm *comm; /* NULL: this process is alone */
     int rank, world;
-    int here;              /* ranks on this machine */
-    int said;              /* where ranks but 0 would print: a copy of stderr; -1: none */
-    bool logs;             /* this rank prints to a file of its own */
-    bool launched;         /* by `launch`, which asks for a stop by SIGUSR1 */
+    int here;      /* ranks on this machine */
+    int said;      /* where ranks but 0 would print: a copy of stderr; -1: none */
+    bool logs;     /* this rank prints to a file of its own */
+    int shards;    /* where neither the checkpoint nor the user says; 0: one per rank */
+    bool launched; /* by `launch`, which asks for a stop by SIGUSR1 */
     _Atomic int64_t *step; /* for `launch`, mapped; NULL: none */
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's launcher. A training of TorchEasyRec becomes ours, on as many ranks of this
- * machine as were asked for; with several machines the first does the work of all, with
- * as many shards, which gives the same result. Its other programs run in one process. Any
- * other script is started with Python and the variables that a launcher gives to rank 0
- * of 1.
+/* PyTorch's launcher. A training of TorchEasyRec becomes ours, on as many ranks of as many
+ * machines as were asked for (`launch`). Its other programs run in one process, on the
+ * first machine. Any other script is started with Python and the variables that a launcher
+ * gives to rank 0 of 1.
  */
 #include <string.h>
 
@@ -70,6 +69,7 @@ static enum rc count_of(const char *name, const char *text, uint64_t *n, struct 
 
 struct launch {
     uint64_t nodes, per_node, rank;
+    bool many; /* there may be more than one machine */
 };
 
 static enum rc read_launch(const struct front_args *in, const struct compat_flags *f,
@@ -81,6 +81,8 @@ static enum rc read_launch(const struct front_args *in, const struct compat_flag
         rc = count_of("nproc_per_node",
                       value_of(in, f, "nproc_per_node", "PET_NPROC_PER_NODE", "1"),
                       &l->per_node, err);
+    const char *nodes = value_of(in, f, "nnodes", "PET_NNODES", "1");
+    l->many = l->nodes > 1 || strchr(nodes, ':');
     if (!rc)
         rc = count_of("node_rank", value_of(in, f, "node_rank", "PET_NODE_RANK", "0"),
                       &l->rank, err);
@@ -94,32 +96,60 @@ static void note_size(const struct launch *l, struct front_call *out)
                    (uintmax_t)l->nodes, (uintmax_t)l->per_node);
 }
 
-/* A training: `launch` in front of the command, and the shards of all machines behind. */
-static void use_ranks(const struct launch *l, struct front_call *out)
+/* An option of torchrun that `launch` has, too, if it was given. */
+static void pass_option(const struct front_args *in, const struct compat_flags *f,
+                        const char *name, const char *variable, const char *flag,
+                        struct front_call *out)
 {
-    if (l->nodes <= 1 && l->per_node <= 1)
+    const char *value = value_of(in, f, name, variable, NULL);
+    if (value)
+        front_option(out, flag, value);
+}
+
+/* Where the machines of a run meet. */
+static void pass_meeting(const struct front_args *in, const struct compat_flags *f,
+                         struct front_call *out)
+{
+    static const char *const options[][3] = {
+        {"nnodes", "PET_NNODES", "nnodes"},
+        {"node_rank", "PET_NODE_RANK", "node-rank"},
+        {"master_addr", "PET_MASTER_ADDR", "master-addr"},
+        {"master_port", "PET_MASTER_PORT", "master-port"},
+        {"rdzv_id", "PET_RDZV_ID", "rdzv-id"},
+        {"rdzv_endpoint", "PET_RDZV_ENDPOINT", "rdzv-endpoint"}};
+    const char *backend = value_of(in, f, "rdzv_backend", "PET_RDZV_BACKEND", "static");
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        pass_option(in, f, options[i][0], options[i][1], options[i][2], out);
+    if (strcmp(backend, "static") != 0 && strcmp(backend, "c10d") != 0)
+        front_note(out,
+                   "rdzv_backend '%s' is not needed: the machines meet at "
+                   "--rdzv_endpoint or --master_addr",
+                   backend);
+}
+
+/* A training: `launch` in front of the command. */
+static void use_ranks(const struct front_args *in, const struct compat_flags *f,
+                      const struct launch *l, struct front_call *out)
+{
+    const char *restarts = value_of(in, f, "max_restarts", "PET_MAX_RESTARTS", "0");
+    const char *logs = value_of(in, f, "log_dir", "PET_LOG_DIR", NULL);
+    if (!l->many && l->per_node <= 1 && strcmp(restarts, "0") == 0 && !logs)
         return;
     struct front_call ours = *out;
     out->argv.at = NULL;
     out->argv.n = out->argv.cap = 0;
-    if (l->per_node > 1) {
-        front_word(out, "launch");
-        front_option(out, "nproc-per-node",
-                     arena_printf(&out->arena, "%ju", (uintmax_t)l->per_node));
-    }
-    for (size_t i = 0; i < ours.argv.n; i++) {
+    front_word(out, "launch");
+    if (l->many)
+        pass_meeting(in, f, out);
+    if (strcmp(restarts, "0") != 0)
+        front_option(out, "max-restarts", restarts);
+    if (logs)
+        front_option(out, "log-dir", logs);
+    front_option(out, "nproc-per-node",
+                 arena_printf(&out->arena, "%ju", (uintmax_t)l->per_node));
+    for (size_t i = 0; i < ours.argv.n; i++)
         front_word(out, ours.argv.at[i]);
-        if (i == 0 && l->nodes > 1)
-            front_option(
-                out, "shards",
-                arena_printf(&out->arena, "%ju", (uintmax_t)(l->nodes * l->per_node)));
-    }
     VEC_RELEASE(&ours.argv);
-    if (l->nodes > 1)
-        front_note(out,
-                   "%ju machines were asked for; this one trains the %ju shards of all "
-                   "of them, with the same result",
-                   (uintmax_t)l->nodes, (uintmax_t)(l->nodes * l->per_node));
 }
 
 static void put_variables(const struct front_args *in, const struct compat_flags *f,
@@ -157,6 +187,16 @@ static void start_script(const struct front_args *in, const struct compat_flags 
     put_variables(in, f, out);
 }
 
+/* What one process does, the first machine does. */
+static enum rc idle(const struct launch *l, struct front_call *out)
+{
+    out->does = FRONT_NOTHING;
+    out->argv.n = out->notes.n = 0;
+    front_note(out, "node_rank %ju: node 0 does this alone; nothing to do here",
+               (uintmax_t)l->rank);
+    return RC_OK;
+}
+
 static enum rc launch(const struct front_args *in, const struct compat_flags *f,
                       struct front_call *out, struct err *err)
 {
@@ -171,22 +211,18 @@ static enum rc launch(const struct front_args *in, const struct compat_flags *f,
     for (size_t i = 0; i < f->unknown.n; i++)
         front_note(out, "'%s' is not an option of torchrun and is ignored",
                    f->unknown.at[i]);
-    if (l.rank > 0) {
-        out->does = FRONT_NOTHING;
-        front_note(out,
-                   "node_rank %ju: node 0 trains the shards of all machines; nothing to "
-                   "do here",
-                   (uintmax_t)l.rank);
-        return RC_OK;
-    }
     if (!tzrec_is_module(in->argv[f->used])) {
+        if (l.rank > 0)
+            return idle(&l, out);
         note_size(&l, out);
         start_script(in, f, out);
         return RC_OK;
     }
     rc = tzrec_translate(in->argv[f->used], &rest, out, err);
     if (!rc && out->argv.n && strcmp(out->argv.at[0], "train") == 0)
-        use_ranks(&l, out);
+        use_ranks(in, f, &l, out);
+    else if (!rc && l.rank > 0)
+        return idle(&l, out);
     else if (!rc)
         note_size(&l, out);
     return rc;

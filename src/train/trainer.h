@@ -83,7 +83,8 @@ struct train_options {
     bool farm_hash;
     unsigned reference; /* bits of model/reference.h */
     struct comm *comm;  /* ranks of the run, borrowed; NULL: this one alone */
-    int shards; /* that a batch is cut into; 0: as the checkpoint, or one per rank */
+    int shards; /* that a batch is cut into; 0: as the checkpoint, or first_shards */
+    int first_shards;                /* of a run without a checkpoint; 0: one per rank */
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
     const struct device *device;     /* that runs the graph; NULL: the CPU */

@@ -402,7 +402,8 @@ static enum rc choose_shards(struct trainer *t, int *out, struct err *err)
     enum rc rc = saved_shards(t, &saved, err);
     if (rc)
         return rc;
-    *out = saved ? saved : asked ? asked : world;
+    int first = t->o->first_shards > world ? t->o->first_shards : world;
+    *out = saved ? saved : asked ? asked : first;
     if (saved && asked && saved != asked)
         return err_coded(err, RC_INVAL, E2505,
                          "--shards %d: the run in model_dir '%s' has %d shard%s, which "

@@ -21,11 +21,19 @@ a_rank_that_is_killed_is_named()
     launched --nproc-per-node 3 train c.config --model-dir m "${long[@]}"
     appears m/model.ckpt-20
     kill -KILL "$(rank_pid 1)"
-    ends_within 10
+    ends_within 30
     log_has "error[E2501]: rank 1 of 3: host $(hostname), step "
     log_has ": killed by SIGKILL"
     grep -q "stopping: saving" log && fail "it says that it was asked to stop"
     grep -q "mpirun\|^---" log && { fail "words of mpirun:"; show log; }
+}
+
+# It was noticed in time, however slow the machine that runs the test was then.
+silence_is_short()
+{
+    local n
+    n=$(sed -n 's/.*not heard of for \([0-9]*\) s.*/\1/p' log)
+    [ "${n:-99}" -le 10 ] || fail "noticed after ${n:-?} s"
 }
 
 a_rank_that_stops_is_noticed_within_ten_seconds()
@@ -34,7 +42,8 @@ a_rank_that_stops_is_noticed_within_ten_seconds()
     launched --nproc-per-node 2 train c.config --model-dir m "${long[@]}"
     appears m/model.ckpt-20
     kill -STOP "$(rank_pid 1)"
-    ends_within 12
+    ends_within 40
+    silence_is_short
     log_has "error[E2502]: rank 1 of 2: host $(hostname): not heard of for "
     log_has " s, at step "
 }
@@ -45,7 +54,8 @@ when_the_first_rank_stops_another_says_so()
     launched --nproc-per-node 3 train c.config --model-dir m "${long[@]}"
     appears m/model.ckpt-20
     kill -STOP "$(rank_pid 0)"
-    ends_within 12
+    ends_within 40
+    silence_is_short
     log_has "error[E2502]: rank 0 of 3: host $(hostname): not heard of for "
 }
 
@@ -67,7 +77,7 @@ model_config { feature_groups { group_name: "deep" group_type: DEEP feature_name
   losses { binary_cross_entropy {} } }
 END
     launched --nproc-per-node 2 train c.config
-    ends_within 20
+    ends_within 60
     log_has "rank 1 of 2 gave up: host $(hostname): step 15 "
     log_has "feature 'x' is nan"
 }
@@ -83,7 +93,7 @@ END
     chmod +x limited
     launched --nproc-per-node 2 ./limited "$TRAINYARD" train c.config --model-dir m --overcommit \
         --set 'feature_configs[0].id_feature.hash_bucket_size=100000000'
-    ends_within 20
+    ends_within 60
     log_has "rank 1 of 2 gave up: host $(hostname), before the first step: "
     log_has "memory"
 }
@@ -92,18 +102,18 @@ END
 a_run_that_fails_starts_again_from_its_last_checkpoint()
 {
     long_run
-    set -- "${long[@]}" --set train_config.num_epochs=2
+    set -- "${long[@]}" --set train_config.num_epochs=20 --set train_config.save_checkpoints_steps=200
     trained whole "$@" --shards 2
     status 0
     launched --nproc-per-node 2 --max-restarts 2 --log-dir logs train c.config --model-dir m "$@"
-    appears m/model.ckpt-40
+    appears m/model.ckpt-200
     kill -KILL "$(rank_pid 1)"
-    appears m/model.ckpt-100
+    appears m/model.ckpt-800
     kill -KILL "$(rank_pid 0)"
     wait "$launcher" || { fail "exit status $?"; show log; }
     log_has "launch: note: the run failed: rank 1 of 2: host $(hostname), step "
     log_has "; restart 2 of 2, from the last checkpoint"
-    same_checkpoint whole/model.ckpt-169 m/model.ckpt-169
+    same_end whole m
     grep -q "^resumed     from m/model.ckpt-" logs/rank-1.log || { fail "rank 1 has no log:"; show logs/rank-1.log; }
     grep -q "^done " logs/rank-0.log || fail "rank 0 has no log"
 }
@@ -124,7 +134,7 @@ progress_names_the_slowest_rank()
     long_run
     ranks 2 train c.config --model-dir m --log json --set train_config.num_epochs=1 --set train_config.log_step_count_steps=1
     status 0
-    grep -q '"comm": 0\.[0-9]*, "slowest_rank": [01], "skew": 0\.[0-9]*' .err || { fail "no skew:"; show .err; }
+    grep -q '"comm": 0\.[0-9]*, "slowest_rank": [01], "skew": [0-9.]*' .err || { fail "no skew:"; show .err; }
     run "$TRAINYARD" train c.config --model-dir one --log json --set train_config.num_epochs=1
     grep -q slowest_rank .err && fail "of one process"
 }

@@ -22,6 +22,15 @@ same_run()
     diff "$1/train_eval_result_v2.txt" "$2/train_eval_result_v2.txt" >difference || { fail "results differ:"; show difference; }
 }
 
+# same_end A B: the last checkpoint of A, and the same in B
+same_end()
+{
+    local last
+    last=$(ls -d "$1"/model.ckpt-* | sort -V | tail -1)
+    [ -d "$2/${last##*/}" ] || { fail "$2 has no ${last##*/}"; return; }
+    same_checkpoint "$last" "$2/${last##*/}"
+}
+
 # launched ARG...: `launch` in the background, with its output in the file log; $launcher.
 # Its ranks carry a variable by which they are found.
 launched()

@@ -324,17 +324,23 @@ static void torchrun_trains_on_ranks(void)
 {
     check_line("torchrun --nproc-per-node=2 -m tzrec.train_eval --pipeline_config_path c",
                env_empty, "command: launch --nproc-per-node=2 train -- c");
-    check_line(
-        "torchrun --nnodes=3 --nproc-per-node=2 -m tzrec.train_eval "
-        "--pipeline_config_path c",
-        env_empty,
-        "command: launch --nproc-per-node=2 train --shards=6 -- c; 3 machines were "
-        "asked for; this one trains the 6 shards of all of them, with the same "
-        "result");
-    check_line("torchrun --nnodes=3 -m tzrec.train_eval --pipeline_config_path c",
+    check_line("torchrun --nnodes=3 --nproc-per-node=2 -m tzrec.train_eval "
+               "--pipeline_config_path c",
+               env_empty, "command: launch --nnodes=3 --nproc-per-node=2 train -- c");
+    check_line("torchrun --master_addr=h0 --master_port=3255 --nnodes=2 "
+               "--nproc-per-node=4 --node_rank=1 -m tzrec.train_eval "
+               "--pipeline_config_path c",
                env_empty,
-               "command: train --shards=3 -- c; 3 machines were asked for; this one "
-               "trains the 3 shards of all of them, with the same result");
+               "command: launch --nnodes=2 --node-rank=1 --master-addr=h0 "
+               "--master-port=3255 --nproc-per-node=4 train -- c");
+    check_line("torchrun --nnodes=1:3 --rdzv-backend=c10d --rdzv-endpoint=h0:29400 "
+               "--rdzv-id=j7 --max-restarts=3 -m tzrec.train_eval "
+               "--pipeline_config_path c",
+               env_empty,
+               "command: launch --nnodes=1:3 --rdzv-id=j7 --rdzv-endpoint=h0:29400 "
+               "--max-restarts=3 --nproc-per-node=1 train -- c");
+    check_line("torchrun --log_dir=logs -m tzrec.train_eval --pipeline_config_path c",
+               env_empty, "command: launch --log-dir=logs --nproc-per-node=1 train -- c");
 }
 
 static void torchrun_says_what_runs_in_one_process(void)
@@ -345,8 +351,7 @@ static void torchrun_says_what_runs_in_one_process(void)
                "command: eval -- c; 2 x 8 processes were asked for; this runs in one");
     check_line("torchrun --nnodes=2 --node_rank=1 -m tzrec.eval --pipeline_config_path c",
                env_empty,
-               "nothing; node_rank 1: node 0 trains the shards of all machines; nothing "
-               "to do here");
+               "nothing; node_rank 1: node 0 does this alone; nothing to do here");
     check_line("torchrun --nnodes=two -m tzrec.eval --pipeline_config_path c", env_empty,
                "error: --nnodes: 'two' is not a number");
     struct front_call c = {0};
