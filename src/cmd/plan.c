@@ -3,13 +3,14 @@
  * counts the rows of the data where its files tell, and prints the budget that
  * train/budget.c makes of both: each table, what it takes at most and what the data can
  * reach of it, and everything beside tables. The exit status says whether the expected
- * sum fits.
+ * sum fits. With --ranks the placement of the planner comes first (plan_ranks.c).
  */
 #include <string.h>
 
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/plan_ranks.h"
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
 #include "data/dataset.h"
@@ -20,7 +21,7 @@
 struct plan_conf {
     const char *train_input, *edit_config_json;
     struct opt_list set;
-    int64_t memory, threads, ranks;
+    int64_t memory, threads, ranks, hosts;
     bool json;
 };
 
@@ -38,6 +39,9 @@ static const struct opt opts[] = {
      .meta = "SIZE"},
     {OPT_INT(struct plan_conf, ranks, "1", 1, DIST_SHARDS_MAX,
              "plan for this many ranks: figures are of the one that keeps most"),
+     .meta = "N"},
+    {OPT_INT(struct plan_conf, hosts, "1", 1, DIST_SHARDS_MAX,
+             "with --ranks: on this many hosts, as many ranks on each"),
      .meta = "N"},
     {OPT_INT(struct plan_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
@@ -67,34 +71,19 @@ static int64_t data_rows(const struct train_session *s, size_t *files)
     return rows;
 }
 
-/* The part of a table's name that is its own: "user_id_emb". */
-static struct str short_name(const char *name)
-{
-    static const char *const before[] = {".embedding_bags.", ".embeddings."};
-    struct str s = str_c(name);
-    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
-        const char *at = strstr(name, before[i]);
-        if (at)
-            s = str_c(at + strlen(before[i]));
-    }
-    if (s.n > 7 && str_ends(name, ".weight"))
-        s.n -= 7;
-    return s;
-}
-
 static void print_tables(const struct train_budget *b, struct buf *out)
 {
     char t[4][32];
     int width = 5;
     for (size_t i = 0; i < b->tables.n; i++) {
-        int n = (int)short_name(b->tables.at[i].table->name).n;
+        int n = (int)plan_short_name(b->tables.at[i].table->name).n;
         width = n > width ? n : width;
     }
     buf_printf(out, "%-*s  %13s  %5s  %10s  %10s  %13s  feature\n", width, "table",
                "rows", "dim", "weights", "state", "rows in use");
     for (size_t i = 0; i < b->tables.n; i++) {
         const struct train_budget_table *x = &b->tables.at[i];
-        struct str name = short_name(x->table->name);
+        struct str name = plan_short_name(x->table->name);
         buf_printf(
             out, "%-*.*s  %13s  %5jd  %10s  %10s  %13s  %s", width, (int)name.n, name.p,
             train_count_text((uint64_t)x->table->rows, t[0]), (intmax_t)x->table->dim,
@@ -184,7 +173,7 @@ static void print_json(const struct train_budget *b, const struct train_session 
         "\"optimizer\": %jd, \"activations\": %jd, \"batches\": %jd, \"save\": %jd, "
         "\"dump\": %jd, "
         "\"expected\": %jd, \"most\": %jd, \"memory\": %jd, \"ranks\": %d, "
-        "\"fits\": %s}\n",
+        "\"fits\": %s",
         (intmax_t)b->weights, (intmax_t)b->state, (intmax_t)b->used, (intmax_t)b->params,
         (intmax_t)b->optimizer, (intmax_t)b->activations, (intmax_t)b->batches,
         (intmax_t)b->save, (intmax_t)b->dump, (intmax_t)b->expected, (intmax_t)b->most,
@@ -198,17 +187,29 @@ static enum rc plan_session(const struct plan_conf *c, const struct train_sessio
     struct buf out;
     size_t files;
     int64_t rows = data_rows(s, &files), memory = config_memory(c->memory);
+    struct plan_ranks_conf ranks = {.ranks = (int)c->ranks,
+                                    .hosts = (int)c->hosts,
+                                    .memory = memory,
+                                    .json = c->json};
+    enum rc rc = RC_OK;
     train_budget_init(&b, s, rows);
     buf_init(&out, CMD_TEXT_MAX);
+    if (!c->json && c->ranks > 1)
+        rc = plan_ranks_print(s, &ranks, &out, err);
     if (!c->json)
         print_ranks(&b, (int)c->ranks, &out);
     if (c->ranks > 1)
         train_budget_spread(&b, (int)c->ranks);
     if (c->json)
         print_json(&b, s, rows, memory, &out);
+    if (c->json && c->ranks > 1 && !rc)
+        rc = plan_ranks_print(s, &ranks, &out, err);
+    if (c->json)
+        buf_puts(&out, "}\n");
     else
         print_text(&b, s, rows, files, memory, &out);
-    enum rc rc = cmd_print(&out, err);
+    if (!rc)
+        rc = cmd_print(&out, err);
     if (!rc)
         rc = train_budget_check(&b, memory, err);
     buf_release(&out);
@@ -226,6 +227,10 @@ static enum rc plan_command(const void *conf, const struct opt_args *args,
     struct train_session *s = NULL;
     const struct config_override overrides[] = {
         {"--train-input", "train_input_path", c->train_input}};
+    if (c->ranks % c->hosts != 0)
+        return err_set(err, RC_INVAL,
+                       "--hosts %jd: %jd ranks cannot be spread evenly over them",
+                       (intmax_t)c->hosts, (intmax_t)c->ranks);
     enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
                              c->edit_config_json, &config, &diags, err);
     if (!rc)
@@ -250,6 +255,8 @@ static const struct cmd_example examples[] = {
      "trainyard plan pipeline.config --memory 64g --set data_config.batch_size=1024"},
     {"on four ranks with 64 GiB each",
      "trainyard plan pipeline.config --ranks 4 --memory 64g"},
+    {"where tables go on two hosts with four ranks each",
+     "trainyard plan pipeline.config --ranks 8 --hosts 2 --memory 64g"},
     {0},
 };
 

@@ -178,6 +178,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .farm_hash = config_farm_hash(),
                               .shards = (int)c->shards,
                               .first_shards = ranks->shards,
+                              .local = ranks->here,
                               .table_dir = c->table_dir,
                               .device = device,
                               .save_seconds = c->save_every,

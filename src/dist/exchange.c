@@ -26,7 +26,7 @@ static enum rc reserve(struct dist_room *r, int64_t n, size_t size, struct err *
 }
 
 void dist_exchange_init(struct dist_exchange *x, const struct dist_units *units,
-                        struct comm *comm)
+                        struct comm *comm, const struct dist_place *places)
 {
     int world = comm_world(comm);
     *x = (struct dist_exchange){.units = units, .comm = comm};
@@ -35,7 +35,8 @@ void dist_exchange_init(struct dist_exchange *x, const struct dist_units *units,
     x->parts = mem_calloc((size_t)world, sizeof(*x->parts));
     for (int u = 0; u < units->n; u++) {
         int table = units->at[u].table;
-        x->owners[u] = dist_owner_of(lookup_table(units->lookup, table), table, world);
+        x->owners[u] = dist_owner_of(lookup_table(units->lookup, table), table, world,
+                                     places ? &places[table] : NULL);
     }
 }
 

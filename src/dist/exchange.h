@@ -51,8 +51,9 @@ struct dist_exchange {
     struct dist_room own_sums;
 };
 
+/* places[tables], or NULL: all ranks keep rows of all of them. */
 void dist_exchange_init(struct dist_exchange *x, const struct dist_units *units,
-                        struct comm *comm);
+                        struct comm *comm, const struct dist_place *places);
 void dist_exchange_release(struct dist_exchange *x);
 
 /* `shards`: what the n shards of this rank use; `total`: of all ranks, dealt as

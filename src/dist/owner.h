@@ -4,7 +4,8 @@
  * Rows of a large table go round the ranks in blocks of a few megabytes, so that memory
  * per rank falls with their number: a block's pages are only ever touched on its owner.
  * Blocks of small tables are short, and begin on another rank with each table. A keyed
- * table, whose rows compete with each other, is one rank's alone.
+ * table, whose rows compete with each other, is one rank's alone. A place limits the ranks
+ * that keep rows of a table: to one, to those of a host.
  */
 #ifndef DIST_OWNER_H
 #define DIST_OWNER_H
@@ -14,18 +15,29 @@
 
 struct embed_table_conf;
 
-struct dist_owner {
-    int world, start; /* the rank of block 0 */
-    int shift;        /* rows of a block: 1 << shift; -1: all of them */
+struct dist_place {
+    int first, n; /* ranks; n 0: all of them */
 };
 
-struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int world);
+struct dist_owner {
+    int world;
+    int first, n; /* ranks that keep rows */
+    int start;    /* of these the one with block 0; of keyed tables the rank */
+    int shift;    /* rows of a block: 1 << shift; -1: all of them */
+};
+
+/* `place` NULL: all ranks. */
+struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int world,
+                                const struct dist_place *place);
+/* The share of the rows that a rank keeps, one in so many; 0: none. */
+int dist_owner_share(const struct dist_owner *o, int rank);
 
 static inline int dist_owner_at(const struct dist_owner *o, int64_t id)
 {
     if (o->shift < 0)
         return o->start;
-    return (int)(((uint64_t)(id >> o->shift) + (uint64_t)o->start) % (uint64_t)o->world);
+    return o->first +
+           (int)(((uint64_t)(id >> o->shift) + (uint64_t)o->start) % (uint64_t)o->n);
 }
 
 #endif

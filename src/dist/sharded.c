@@ -35,7 +35,7 @@ static void set_up(struct dist_sharded *x)
     if (x->ids)
         return;
     dist_units_init(&x->units, &x->wrap.lookup, x->pool);
-    dist_exchange_init(&x->exchange, &x->units, x->comm);
+    dist_exchange_init(&x->exchange, &x->units, x->comm, x->places);
     for (int u = 0; u < x->units.n; u++) {
         const struct dist_unit *unit = &x->units.at[u];
         int slot = unit->n ? x->units.slots[unit->first] : -1;
@@ -181,32 +181,42 @@ static enum rc sharded_restore(struct lookup *l, int table,
     return dist_image_restore(x, table, image, err);
 }
 
+struct dist_owner dist_sharded_owner(const struct dist_sharded *x, int table)
+{
+    return dist_owner_of(lookup_table(x->wrap.inner, table), table, comm_world(x->comm),
+                         x->places ? &x->places[table] : NULL);
+}
+
+void dist_sharded_place(struct lookup *l, int table, struct dist_place place)
+{
+    struct dist_sharded *x = sharded_of(l);
+    size_t tables = (size_t)lookup_n_tables(l);
+    if (!x->places)
+        x->places = mem_calloc(tables + 1, sizeof(*x->places));
+    x->places[table] = place;
+}
+
 /* Of the rows that are this rank's, on average. */
 static void sharded_memory(const struct lookup *l, int table, struct lookup_memory *out)
 {
     const struct dist_sharded *x = (const struct dist_sharded *)l;
-    size_t world = (size_t)comm_world(x->comm);
-    struct dist_owner o =
-        dist_owner_of(lookup_table(x->wrap.inner, table), table, (int)world);
+    struct dist_owner o = dist_sharded_owner(x, table);
+    size_t share = (size_t)dist_owner_share(&o, comm_rank(x->comm));
     lookup_memory(x->wrap.inner, table, out);
-    if (o.shift >= 0) {
-        out->weights /= world;
-        out->state /= world;
-    } else if (o.start != comm_rank(x->comm)) {
+    if (!share) {
         *out = (struct lookup_memory){0};
+        return;
     }
+    out->weights /= share;
+    out->state /= share;
 }
 
 static size_t sharded_reach(const struct lookup *l, int table, int64_t rows)
 {
     const struct dist_sharded *x = (const struct dist_sharded *)l;
-    int64_t world = comm_world(x->comm);
-    struct dist_owner o =
-        dist_owner_of(lookup_table(x->wrap.inner, table), table, (int)world);
-    if (o.shift < 0)
-        return o.start == comm_rank(x->comm) ? lookup_reach(x->wrap.inner, table, rows)
-                                             : 0;
-    return lookup_reach(x->wrap.inner, table, rows) / (size_t)world;
+    struct dist_owner o = dist_sharded_owner(x, table);
+    size_t share = (size_t)dist_owner_share(&o, comm_rank(x->comm));
+    return share ? lookup_reach(x->wrap.inner, table, rows) / share : 0;
 }
 
 static void sharded_destroy(struct lookup *l)
@@ -221,6 +231,7 @@ static void sharded_destroy(struct lookup *l)
     mem_free(x->ids);
     mem_free(x->views);
     mem_free(x->images);
+    mem_free(x->places);
     lookup_wrap_release(&x->wrap);
     mem_free(x);
 }

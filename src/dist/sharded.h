@@ -18,11 +18,17 @@
 #ifndef DIST_SHARDED_H
 #define DIST_SHARDED_H
 
+#include "dist/owner.h"
 #include "dist/shards.h"
 #include "embed/lookup.h"
 
 /* For model_options.lookup; the comm is lookup_conf's. */
 extern const struct lookup_ops dist_sharded_ops;
+
+/* Rows of a table are kept by these ranks alone; before the first batch and restore, the
+ * same on all ranks. It changes where rows lie, not what they are.
+ */
+void dist_sharded_place(struct lookup *l, int table, struct dist_place place);
 
 /* ids[shards.n][lookup_n_slots()], borrowed until dist_sharded_update(). A shard without
  * rows takes part with none. RC_INVAL E1402, RC_NOMEM, those of comm.h.

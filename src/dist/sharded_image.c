@@ -335,7 +335,7 @@ enum rc dist_image_make(struct dist_sharded *x, int table, bool whole,
     if (!x->images)
         x->images = mem_calloc(tables + 1, sizeof(struct dist_spread *));
     *s = (struct dist_spread){
-        .x = x, .table = table, .owner = dist_owner_of(conf, table, world)};
+        .x = x, .table = table, .owner = dist_sharded_owner(x, table)};
     s->n_columns = lookup_columns(conf, s->columns);
     s->counts = mem_calloc(2 * (size_t)world, sizeof(*s->counts));
     s->base.ops = &spread_ops;
@@ -432,7 +432,7 @@ enum rc dist_image_restore(struct dist_sharded *x, int table,
                            const struct lookup_image *image, struct err *err)
 {
     const struct embed_table_conf *conf = lookup_table(x->wrap.inner, table);
-    struct dist_owner owner = dist_owner_of(conf, table, comm_world(x->comm));
+    struct dist_owner owner = dist_sharded_owner(x, table);
     struct lookup_image mine = *image;
     struct lookup_column columns[LOOKUP_COLUMNS_MAX];
     struct own_rows o = {.image = image};

@@ -23,7 +23,10 @@ struct dist_sharded {
     struct embed_slot_ids *ids;  /* [n_slots + units]; NULL: before the first batch */
     struct view *views;          /* [n_outputs + units] */
     struct dist_spread **images; /* [tables]: that are made; NULL: none */
+    struct dist_place *places;   /* [tables]; NULL: all ranks keep rows of all tables */
 };
+
+struct dist_owner dist_sharded_owner(const struct dist_sharded *x, int table);
 
 /* With several ranks; as lookup_snapshot() and lookup_restore(). */
 enum rc dist_image_make(struct dist_sharded *x, int table, bool whole,

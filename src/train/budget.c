@@ -148,7 +148,7 @@ static void add_up(struct train_budget *b)
 static int64_t share_of(const struct train_budget_table *x, int64_t bytes, int rank,
                         int ranks)
 {
-    struct dist_owner o = dist_owner_of(x->table, x->number, ranks);
+    struct dist_owner o = dist_owner_of(x->table, x->number, ranks, NULL);
     if (o.shift < 0)
         return o.start == rank ? bytes : 0;
     return bytes / ranks;

@@ -25,6 +25,7 @@ struct train_session_options {
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
     /* That a batch is cut into, over all ranks; 0: as many as there are ranks. */
     int shards;
+    int local; /* ranks on one machine; 0: all of them */
     /* Who keeps the tables of a run with one shard; NULL: this process. */
     const struct lookup_ops *lookup;
     const struct device *device; /* that runs the graph; NULL: the CPU */

@@ -84,6 +84,7 @@ struct train_options {
     unsigned reference; /* bits of model/reference.h */
     struct comm *comm;  /* ranks of the run, borrowed; NULL: this one alone */
     int shards; /* that a batch is cut into; 0: as the checkpoint, or first_shards */
+    int local;  /* ranks on one machine; 0: all of them */
     int first_shards;                /* of a run without a checkpoint; 0: one per rank */
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */

@@ -18,6 +18,7 @@
 #include "train/budget.h"
 #include "train/changes.h"
 #include "train/event_time.h"
+#include "train/placement.h"
 #include "train/save.h"
 #include "train/trainer_private.h"
 
@@ -417,6 +418,22 @@ static enum rc choose_shards(struct trainer *t, int *out, struct err *err)
     return RC_OK;
 }
 
+static enum rc place_tables(struct trainer *t, struct err *err)
+{
+    const char *unmet = NULL;
+    if (comm_world(t->o->comm) == 1)
+        return RC_OK;
+    enum rc rc = train_placement_apply(t->session, &unmet, err);
+    if (unmet)
+        trainer_note(
+            t,
+            "embedding_constraints of '%s' and maybe others allow none of "
+            "table_wise, table_row_wise and row_wise: their rows lie on all ranks, "
+            "with the same result",
+            unmet);
+    return rc;
+}
+
 enum rc trainer_set_up(struct trainer *t, struct err *err)
 {
     struct train_session_options so = {.seed = t->o->seed,
@@ -425,6 +442,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
                                        .reference = t->o->reference,
                                        .table_dir = t->o->table_dir,
                                        .comm = t->o->comm,
+                                       .local = t->o->local,
                                        .lookup = t->o->lookup,
                                        .device = t->o->device};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
@@ -435,6 +453,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     so.pool = t->pool;
     if (!rc)
         rc = train_session_create(t->conf, &so, &t->session, t->diags, err);
+    if (!rc)
+        rc = place_tables(t, err);
     if (!rc)
         rc = train_score_create(t->session, true, &t->moving, err);
     if (!rc)

@@ -78,6 +78,31 @@ ranks_share_the_tables()
     json 'd["in_use"] >= 0.9 * json.load(open("one"))["in_use"]'
 }
 
+# The limits of the config count; times follow from bandwidths of the environment.
+tables_are_placed_on_ranks()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 1g --ranks 4 --hosts 2
+    status 0
+    out_has "placement    of the planner, for 4 ranks on 2 hosts"
+    out_has "slowest      rank "
+    run "$TRAINYARD" plan c.config --memory 1g --ranks 4 --hosts 2 --json
+    status 0
+    cp .out usual
+    json 'len(d["placement"]["ranks"]) == 4 and abs(d["placement"]["ms"] - max(sum(v for k, v in r.items() if k != "bytes") for r in d["placement"]["ranks"])) < 1e-4'
+    CROSS_NODE_BANDWIDTH=1000000 run "$TRAINYARD" plan c.config --memory 1g --ranks 4 --hosts 2 --json
+    json 'd["placement"]["ms"] > json.load(open("usual"))["placement"]["ms"]'
+    run "$TRAINYARD" plan c.config --memory 1g --ranks 4 --hosts 2 --json \
+        --edit-config-json '{"train_config.global_embedding_constraints": "sharding_types: \"table_row_wise\""}'
+    json 'all(t["sharding_type"] == "table_row_wise" and len({s["rank"] // 2 for s in t["shards"]}) == 1 for t in d["placement"]["tables"])'
+    run "$TRAINYARD" plan c.config --ranks 5 --hosts 2
+    [ "$got" != 0 ] || fail "5 ranks on 2 hosts"
+    err_has "--hosts 2: 5 ranks cannot be spread evenly over them"
+    INTRA_NODE_BANDWIDTH=fast run "$TRAINYARD" plan c.config --ranks 2
+    [ "$got" != 0 ] || fail "a bandwidth in words"
+    err_has "the variable INTRA_NODE_BANDWIDTH is 'fast', which is no number"
+}
+
 what_does_not_fit_is_an_error_with_advice()
 {
     config
@@ -95,7 +120,7 @@ what_does_not_fit_is_an_error_with_advice()
     status 0
     err_has "note: if every row of every table comes to be used, "
     rm -r m
-    run "$TRAINYARD" train c.config --memory 100k --overcommit
+    run "$TRAINYARD" train c.config --overcommit
     status 0
 }
 
@@ -108,5 +133,5 @@ batches_count_too()
     err_has "a smaller data_config.batch_size"
 }
 
-tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables what_does_not_fit_is_an_error_with_advice \
+tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables tables_are_placed_on_ranks what_does_not_fit_is_an_error_with_advice \
     batches_count_too

@@ -59,6 +59,30 @@ a_run_goes_on_with_any_number_of_ranks()
     same_run whole parts
 }
 
+# Where rows lie makes no difference: on one rank, on those of a host, on all.
+results_do_not_depend_on_where_tables_lie()
+{
+    config && data
+    set -- --set data_config.batch_size=64
+    trained one "$@" --shards 3
+    ranks 3 train c.config --model-dir whole "$@" \
+        --edit-config-json '{"train_config.global_embedding_constraints": "sharding_types: \"table_wise\""}'
+    status 0
+    same_run one whole
+    grep -q "tables      5 with 3,004 rows: up to 23.5 KiB" .err && { fail "rows lie on all ranks:"; show .err; }
+    ranks 3 train c.config --model-dir some "$@" \
+        --set 'feature_configs[0].id_feature.embedding_constraints.sharding_types=["table_row_wise"]' \
+        --set 'feature_configs[1].id_feature.embedding_constraints.sharding_types=["column_wise"]'
+    status 0
+    err_has "and maybe others allow none of table_wise, table_row_wise and row_wise: their rows lie on all ranks, with the same result"
+    same_run one some
+    # and the run goes on on other ranks
+    trained whole "$@" --continue --set train_config.num_epochs=3
+    status 0
+    trained one "$@" --continue --set train_config.num_epochs=3
+    same_run one whole
+}
+
 shards_stay_as_they_are()
 {
     config && data
@@ -234,6 +258,7 @@ tap_cases \
     a_run_of_shards_has_the_same_bytes_on_any_number_of_ranks \
     models_of_all_families_have_the_same_bytes_on_any_number_of_ranks \
     a_run_goes_on_with_any_number_of_ranks \
+    results_do_not_depend_on_where_tables_lie \
     shards_stay_as_they_are \
     ranks_that_differ_are_refused \
     a_rank_that_fails_ends_all_with_one_message \

@@ -76,7 +76,7 @@ static void shards_follow_each_other_over_ranks(void)
 static void count_rows(const struct embed_table_conf *t, int table, int world,
                        int64_t *counts)
 {
-    struct dist_owner o = dist_owner_of(t, table, world);
+    struct dist_owner o = dist_owner_of(t, table, world, NULL);
     memset(counts, 0, (size_t)world * sizeof(*counts));
     for (int64_t r = 0; r < t->rows; r++)
         counts[dist_owner_at(&o, r)]++;
@@ -92,7 +92,7 @@ static void rows_of_a_table_are_kept_by_all_ranks_alike(void)
     for (int r = 0; r < 4; r++)
         CHECK(counts[r] > 200000 && counts[r] < 300000);
     /* blocks of a large table are megabytes: a page is touched by one rank alone */
-    struct dist_owner o = dist_owner_of(&t, 0, 4);
+    struct dist_owner o = dist_owner_of(&t, 0, 4, NULL);
     CHECK((embed_table_stride(&t) * 4 << o.shift) >= 4 << 20);
     CHECK_INT(dist_owner_at(&o, 0), dist_owner_at(&o, ((int64_t)1 << o.shift) - 1));
     /* small ones begin on another rank each */
@@ -107,7 +107,7 @@ static void a_table_with_keys_is_one_ranks(void)
 {
     struct embed_table_conf t = {.name = "t", .rows = 1000, .dim = 4};
     t.keyed.kind = KEYED_ZCH;
-    struct dist_owner o = dist_owner_of(&t, 5, 3);
+    struct dist_owner o = dist_owner_of(&t, 5, 3, NULL);
     for (int64_t id = 0; id < 100000; id += 997)
         CHECK_INT(dist_owner_at(&o, id), 2);
 }
