@@ -132,6 +132,8 @@ static enum rc put_when(const struct notify_conf *c, struct json_out *j, struct 
     if (n != 1)
         return err_coded(err, RC_INVAL, E5301,
                          "use one of --state, --metric, --log, --stall");
+    if (!given(c->metric) && (given(c->above) || given(c->below)))
+        return err_coded(err, RC_INVAL, E5301, "--above and --below are for --metric");
     if (given(c->state)) {
         json_put_str(j, "on", "state");
         rc = put_states(c->state, j);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "text/job/job.h"
 
 struct retention_conf {
     struct job_where where;
@@ -54,11 +55,18 @@ static const struct opt delete_opts[] = {
     {0},
 };
 
-/* The caller's; NULL (E0603): both were given. */
+/* The caller's; NULL: both were given (E0603), or no name (E5504). */
 static char *policy_name(const struct retention_conf *c, struct err *err)
 {
     if (c->user && c->project) {
         err_coded(err, RC_INVAL, E0603, "--user and --project exclude each other");
+        return NULL;
+    }
+    const char *whose = c->user ? c->user : c->project;
+    const char *wrong = whose ? jobspec_check_name(str_c(whose)) : NULL;
+    if (wrong) {
+        err_coded(err, RC_INVAL, E5504, "%s '%.100s': %s", c->user ? "user" : "project",
+                  whose, wrong);
         return NULL;
     }
     return c->user      ? mem_printf("user:%s", c->user)

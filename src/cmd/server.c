@@ -238,6 +238,7 @@ static enum rc server_run(const struct server_conf *c, struct err *err)
         .header_timeout = c->header_timeout,
         .body_timeout = c->body_timeout,
         .notify_allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
+        .mail = getenv("TRAINYARD_MAIL_COMMAND") || c->no_queue,
         .queue = !c->no_queue,
         .others = isolate.others,
         .images_only = isolate.images_only,

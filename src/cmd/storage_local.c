@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/job_common.h"
 #include "cmd/storage_ops.h"
+#include "team/retention.h"
 
 static enum rc storage_delete_local(const struct cmd_place *p, const char *id,
                                     struct err *err)
@@ -25,7 +26,7 @@ static enum rc storage_collect_local(const struct cmd_place *p, int64_t young_s,
 static enum rc retention_put_local(const struct cmd_place *p,
                                    const struct store_retention *x, struct err *err)
 {
-    return store_retention_put(p->p.store, x, err);
+    return team_retention_put(p->p.store, p->p.account, x, err);
 }
 
 static enum rc retention_get_local(const struct cmd_place *p,

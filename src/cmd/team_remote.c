@@ -325,6 +325,7 @@ static enum rc remote_deliveries(const struct cmd_place *p, const char *rule,
 {
     static const struct field fields[] = {
         {"id", TEXT, offsetof(struct store_delivery, key)},
+        TEXT_AT(struct store_delivery, rule),
         TEXT_AT(struct store_delivery, job),
         TEXT_AT(struct store_delivery, state),
         TEXT_AT(struct store_delivery, message),
@@ -332,17 +333,11 @@ static enum rc remote_deliveries(const struct cmd_place *p, const char *rule,
         TIME_AT(struct store_delivery, created),
         RAW_AT(struct store_delivery, "payload", payload),
     };
-    if (!rule)
-        return err_coded(err, RC_INVAL, E0605,
-                         "RULE is missing: a server shows one at a time");
     char *behind = mem_printf("/deliveries?limit=%zu", limit);
-    char *path = path_of("/rules/", rule, behind);
+    char *path = rule ? path_of("/rules/", rule, behind) : mem_strdup(behind);
     mem_free(behind);
-    enum rc rc = ask_list(p, path, "deliveries", fields, ARRAY_LEN(fields),
-                          sizeof(struct store_delivery), out, err);
-    for (size_t i = 0; !rc && i < out->n; i++)
-        out->at[i].rule = arena_strdup(&out->arena, rule);
-    return rc;
+    return ask_list(p, path, "deliveries", fields, ARRAY_LEN(fields),
+                    sizeof(struct store_delivery), out, err);
 }
 
 static enum rc remote_usage(const struct cmd_place *p, bool projects, int64_t since,

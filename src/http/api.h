@@ -34,6 +34,7 @@ struct api_options {
     double rate;                /* requests per second and token; 0: no limit */
     double header_timeout;      /* seconds for the head of a request, and between two */
     double body_timeout;        /* seconds for a body of usual size */
+    bool mail;                  /* a program to send mail with is named */
     const char *notify_allow;   /* hosts of webhooks; see team/net_allow.h */
     bool queue;                 /* admit jobs */
     bool others;                /* people beside the owner may be let in */

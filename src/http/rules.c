@@ -15,6 +15,7 @@
 #include "store/notify.h"
 #include "team/chat.h"
 #include "team/deliver.h"
+#include "team/mail.h"
 #include "team/standing.h"
 #include "text/json.h"
 
@@ -138,6 +139,9 @@ enum rc http_create_rule(struct http_call *c, struct err *err)
     if (n != 1)
         return err_coded(err, RC_INVAL, E5301,
                          "give one of 'webhook', 'mail', 'dingtalk', 'feishu', 'slack'");
+    if (strcmp(kind, "mail") == 0 && !c->api->o.mail && !team_mail_check(target))
+        return err_coded(err, RC_INVAL, E5305,
+                         "this server sends no mail: TRAINYARD_MAIL_COMMAND is not set");
     if (*project && !http_call_in_project(c, project))
         return http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                                 project);
@@ -169,6 +173,7 @@ static void put_delivery(struct json_out *j, const struct store_delivery *d)
 {
     json_open(j, NULL, '{');
     json_put_str(j, "id", d->key);
+    json_put_str(j, "rule", d->rule);
     json_put_str(j, "job", d->job);
     json_put_str(j, "state", d->state);
     json_put_int(j, "tries", d->tries);
@@ -180,6 +185,17 @@ static void put_delivery(struct json_out *j, const struct store_delivery *d)
     json_close(j, '}');
 }
 
+static void put_deliveries(struct http_call *c, struct store_deliveries *l)
+{
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "deliveries", '[');
+    for (size_t i = 0; i < l->n; i++)
+        put_delivery(&c->json, &l->at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_deliveries_release(l);
+}
+
 enum rc http_list_deliveries(struct http_call *c, struct err *err)
 {
     struct store_rules rules = {0};
@@ -189,14 +205,20 @@ enum rc http_list_deliveries(struct http_call *c, struct err *err)
     if (!rc)
         rc = store_delivery_list(c->place.store, c->params[0],
                                  (size_t)http_schema_int(c->query, "limit", 50), &l, err);
-    if (rc)
-        return rc;
-    json_open(&c->json, NULL, '{');
-    json_open(&c->json, "deliveries", '[');
-    for (size_t i = 0; i < l.n; i++)
-        put_delivery(&c->json, &l.at[i]);
-    json_close(&c->json, ']');
-    json_close(&c->json, '}');
-    store_deliveries_release(&l);
-    return RC_OK;
+    if (!rc)
+        put_deliveries(c, &l);
+    return rc;
+}
+
+enum rc http_list_all_deliveries(struct http_call *c, struct err *err)
+{
+    struct store *s = c->place.store;
+    struct store_deliveries l = {0};
+    size_t limit = (size_t)http_schema_int(c->query, "limit", 50);
+    enum rc rc = c->who.role == ROLE_ADMIN
+                     ? store_delivery_list(s, NULL, limit, &l, err)
+                     : store_delivery_list_of(s, c->who.name, limit, &l, err);
+    if (!rc)
+        put_deliveries(c, &l);
+    return rc;
 }

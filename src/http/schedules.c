@@ -36,7 +36,7 @@ static enum rc schedules_find(struct http_call *c, struct store_schedules *out,
     enum rc rc = team_schedule_get(&c->place, c->params[0], out, err);
     if (!rc && !schedules_seen(c, &out->at[0])) {
         store_schedules_release(out);
-        rc = err_coded(err, RC_NOTFOUND, E5103, "no schedule '%.100s'", c->params[0]);
+        rc = err_coded(err, RC_NOTFOUND, E5103, "no schedule '%.128s'", c->params[0]);
     }
     if (rc == RC_NOTFOUND)
         c->status = 404;

@@ -41,6 +41,7 @@ TABLE(RuleNew, "a new rule: one of webhook, mail, dingtalk, feishu and slack");
 
 static const struct http_schema_item Delivery_items[] = {
     ITEM(id, STRING, "the same for every try", MUST),
+    ITEM(rule, STRING, "that it comes from", MUST),
     ITEM(job, STRING, "that it is about", MUST),
     ITEM(state, STRING, "pending, sent or failed", MUST),
     ITEM(tries, INT, "so far", MUST),
@@ -53,7 +54,7 @@ TABLE(Delivery, "a message and what became of it");
 
 static const struct http_schema_item DeliveryList_items[] = {
     ITEM(deliveries, LIST, "the latest first", .of = &http_schema_Delivery, MUST), {0}};
-TABLE(DeliveryList, "messages of a rule");
+TABLE(DeliveryList, "messages of rules");
 
 static const struct http_schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
 TABLE(DeliveryQuery, "how many");

@@ -10,6 +10,7 @@
 #include "job/remove.h"
 #include "job/report.h"
 #include "store/retention.h"
+#include "team/retention.h"
 
 static bool sees_row(const struct http_call *c, bool by_project, const char *name)
 {
@@ -105,7 +106,7 @@ enum rc http_put_retention(struct http_call *c, struct err *err)
                                 .age_s = http_schema_int(c->body, "age_s", -1),
                                 .jobs = http_schema_int(c->body, "jobs", -1),
                                 .bytes = http_schema_int(c->body, "bytes", -1)};
-    enum rc rc = store_retention_put(c->place.store, &x, err);
+    enum rc rc = team_retention_put(c->place.store, c->place.account, &x, err);
     if (!rc)
         put_policy(&c->json, &x);
     return rc;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rules are rows by id; what they have to tell are deliveries, whose key says what happened, so
+ * that one is added once. Marks, numbers by name, say how far somebody has read.
+ */
 #include "store/notify.h"
 
 #include "store/table.h"
@@ -120,6 +123,17 @@ enum rc store_delivery_list(struct store *s, const char *rule, size_t limit,
                               rule ? "WHERE rule = $2 ORDER BY created DESC, key LIMIT $1"
                                    : "ORDER BY created DESC, key LIMIT $1",
                               params, rule ? 2 : 1, out, err);
+}
+
+enum rc store_delivery_list_of(struct store *s, const char *owner, size_t limit,
+                               struct store_deliveries *out, struct err *err)
+{
+    size_t most = limit && limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX;
+    const struct store_db_value params[] = {DB_INT((int64_t)most), DB_TEXT(owner)};
+    return store_table_select(s, &deliveries,
+                              "WHERE rule IN (SELECT id FROM notify_rules WHERE owner = "
+                              "$2) ORDER BY created DESC, key LIMIT $1",
+                              params, 2, out, err);
 }
 
 enum rc store_mark_get(struct store *s, const char *name, int64_t *value, struct err *err)

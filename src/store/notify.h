@@ -58,6 +58,9 @@ enum rc store_delivery_update(struct store *s, const struct store_delivery *d,
 /* The latest first; `rule` NULL: of all. */
 enum rc store_delivery_list(struct store *s, const char *rule, size_t limit,
                             struct store_deliveries *out, struct err *err) MUST_CHECK;
+/* Of all rules of `owner`. */
+enum rc store_delivery_list_of(struct store *s, const char *owner, size_t limit,
+                               struct store_deliveries *out, struct err *err) MUST_CHECK;
 
 /* How far somebody has read something: a number with a name, 0 before it was set. */
 enum rc store_mark_get(struct store *s, const char *name, int64_t *value,

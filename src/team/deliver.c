@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/digest.h"
+#include "job/state.h"
 #include "job/status.h"
 #include "store/leases.h"
+#include "store/schedules.h"
 #include "team/chat.h"
 #include "team/mail.h"
 #include "team/rule.h"
@@ -200,6 +202,45 @@ static enum rc check_number(struct store *s, const char *owner, struct err *err)
     return rc;
 }
 
+/* One answer for what is not there and what is somebody else's. */
+static enum rc never(struct err *err, const char *what, const char *name)
+{
+    return err_coded(err, RC_INVAL, E5301,
+                     "rule: it would never come true: no %s '%.100s' whose jobs it is "
+                     "about, yours or those of its project",
+                     what, name);
+}
+
+static enum rc check_job(struct store *s, const struct team_rule *r, struct err *err)
+{
+    struct store_jobs l = {0};
+    enum job_state state;
+    if (!r->job)
+        return RC_OK;
+    enum rc rc = store_get(s, r->job, &l, err);
+    if (rc == RC_NOTFOUND || (!rc && !team_rule_is_about(r, &l.at[0])))
+        rc = never(err, "job", r->job);
+    else if (!rc && job_state_find(l.at[0].state, &state) && job_state_ended(state))
+        rc = err_coded(err, RC_INVAL, E5301,
+                       "rule: it would never come true: job %s has ended", r->job);
+    store_jobs_release(&l);
+    return rc;
+}
+
+static enum rc check_schedule(struct store *s, const struct team_rule *r, struct err *err)
+{
+    struct store_schedules l = {0};
+    if (!r->schedule)
+        return RC_OK;
+    enum rc rc = store_schedule_get(s, r->schedule, &l, err);
+    bool about = !rc && (r->project ? strcmp(l.at[0].project, r->project) == 0
+                                    : strcmp(l.at[0].owner, r->row->owner) == 0);
+    if (rc == RC_NOTFOUND || (!rc && !about))
+        rc = never(err, "schedule", r->schedule);
+    store_schedules_release(&l);
+    return rc;
+}
+
 enum rc team_deliver_rule_create(struct store *s, const struct team_deliver_conf *c,
                                  struct store_rule *r, struct err *err)
 {
@@ -210,8 +251,14 @@ enum rc team_deliver_rule_create(struct store *s, const struct team_deliver_conf
         rc = team_rule_open(r, &parsed, err);
     if (rc)
         return rc;
+    rc = team_rule_check(&parsed, err);
+    if (!rc)
+        rc = check_job(s, &parsed, err);
+    if (!rc)
+        rc = check_schedule(s, &parsed, err);
     team_rule_close(&parsed);
-    rc = check_number(s, r->owner, err);
+    if (!rc)
+        rc = check_number(s, r->owner, err);
     if (!rc)
         rc = job_id_new(id, err);
     if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A condition is read once into a struct with its pattern compiled; questions about a job,
- * a state, a value or a line are pure functions of it. Unknown keys are refused, so that a
- * misspelt one is not a rule that never comes true.
+ * a state, a value or a line are pure functions of it. Unknown keys are refused, and those of
+ * another kind of condition, so that a misspelt one is not a rule that never comes true.
  */
 #include "team/rule.h"
 
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "job/place.h"
 #include "job/state.h"
 #include "job/status.h"
 #include "text/job/job.h"
@@ -158,19 +159,56 @@ static enum rc read_scope(struct team_rule *r, const struct node *map, struct er
     return RC_OK;
 }
 
-static enum rc check_keys(const struct node *map, struct err *err)
+/* `on`: the kind that a key belongs to; -1: every kind. */
+static const struct {
+    const char *name;
+    int on;
+} keys[] = {{"on", -1},
+            {"states", RULE_STATE},
+            {"metric", RULE_METRIC},
+            {"above", RULE_METRIC},
+            {"below", RULE_METRIC},
+            {"pattern", RULE_LOG},
+            {"after_s", RULE_STALL},
+            {"job", -1},
+            {"name", -1},
+            {"project", -1},
+            {"schedule", -1},
+            {"label", -1}};
+
+/* `r` NULL: keys of every kind. */
+static enum rc check_keys(const struct team_rule *r, const struct node *map,
+                          struct err *err)
 {
-    static const char *const keys[] = {"on",    "states",  "metric",   "above",
-                                       "below", "pattern", "after_s",  "job",
-                                       "name",  "project", "schedule", "label"};
     for (size_t i = 0; i < map->map.n; i++) {
         size_t k = 0;
-        while (k < ARRAY_LEN(keys) && !str_is(map->map.at[i].key, keys[k]))
+        while (k < ARRAY_LEN(keys) && !str_is(map->map.at[i].key, keys[k].name))
             k++;
         if (k == ARRAY_LEN(keys))
             return bad(err, "no such key", map->map.at[i].key.p);
+        if (r && keys[k].on >= 0 && keys[k].on != (int)r->on)
+            return err_coded(err, RC_INVAL, E5301,
+                             "rule: '%s' has no meaning with \"on\": \"%s\"",
+                             keys[k].name, ons[r->on]);
     }
     return RC_OK;
+}
+
+/* Names that no job can have. */
+static enum rc check_names(const struct team_rule *r, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (r->job && !job_id_ok(r->job))
+        rc = bad(err, "job is the whole id of a job", r->job);
+    if (!rc && r->project && jobspec_check_name(str_c(r->project)))
+        rc = bad(err, "no project can have the name", r->project);
+    if (!rc && r->name) {
+        char *whole = mem_printf("x%.120s", r->name); /* a part may begin with '-' */
+        if (jobspec_check_name(str_c(whole)))
+            rc = bad(err, "no job's name can hold", r->name);
+        mem_free(whole);
+    }
+    return rc;
 }
 
 enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
@@ -183,7 +221,7 @@ enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
     if (!map || map->kind != NODE_MAP)
         rc = bad(err, "the condition is no JSON object", row->condition);
     if (!rc)
-        rc = check_keys(map, err);
+        rc = check_keys(NULL, map, err);
     if (!rc)
         rc = read_on(&r, map, err);
     if (!rc)
@@ -196,6 +234,16 @@ enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
     }
     *out = r;
     return RC_OK;
+}
+
+enum rc team_rule_check(const struct team_rule *r, struct err *err)
+{
+    struct doc doc = {0};
+    const struct node *map = job_json_open(r->row->condition, &doc);
+    enum rc rc = check_keys(r, map, err);
+    if (doc.src)
+        doc_release(&doc);
+    return rc ? rc : check_names(r, err);
 }
 
 void team_rule_close(struct team_rule *r)

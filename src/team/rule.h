@@ -41,6 +41,10 @@ struct team_rule {
 enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
                        struct err *err) MUST_CHECK;
 void team_rule_close(struct team_rule *r);
+/* Of a new one: that nothing in it is without effect, and that jobs can have the names in it.
+ * RC_INVAL (E5301).
+ */
+enum rc team_rule_check(const struct team_rule *r, struct err *err) MUST_CHECK;
 const char *team_rule_on_name(enum team_rule_on on);
 
 /* Labels are looked at by the caller: they lie elsewhere. */

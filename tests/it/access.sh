@@ -328,7 +328,116 @@ a_member_controls_a_job_and_its_owner_deletes_it()
     finish
 }
 
+what_is_somebody_elses_answers_as_what_is_not_there()
+{
+    local path method name=nightly
+    yard
+    as "$ann" schedule create "$name" --cron @daily --project ads -- true >/dev/null
+    as "$ann" notify create --webhook http://127.0.0.1:9/x --state Failed >rule 2>/dev/null
+    long=$(printf 'n%.0s' $(seq 128))
+    as "$ann" schedule create "$long" --cron @daily -- true >/dev/null
+    while read -r method path; do
+        for n in "$name:missing" "$long:${long%?}m"; do
+            for one in "${n%%:*}" "${n#*:}"; do
+                curl -s -w '%{http_code}' -X "$method" -H "Authorization: Bearer $carl" "$url/api/v1/schedules/$one$path" |
+                    sed "s/$one/NAME/" >"answer-$one"
+            done
+            cmp -s "answer-${n%%:*}" "answer-${n#*:}" || fail "$method $path tells whether a schedule is there: $(cat answer-*)"
+        done
+    done <<'END'
+GET
+DELETE
+POST /pause
+POST /resume
+POST /run
+GET /runs
+END
+    refused E5301 "$carl" notify create --webhook http://127.0.0.1:9/x --state Failed --schedule nightly
+    sed s/nightly/NAME/ .err >there
+    refused E5301 "$carl" notify create --webhook http://127.0.0.1:9/x --state Failed --schedule missing
+    sed s/missing/NAME/ .err | cmp -s - there || fail "a rule tells whether a schedule is there"
+    refused E5304 "$carl" notify log "$(cat rule)"
+    finish
+}
+
+a_rule_that_can_never_come_true_is_refused()
+{
+    local id base=http://127.0.0.1:9/x
+    yard
+    id=$(as "$bob" job submit --project ads -- sleep 100 2>/dev/null)
+    never() { refused E5301 "$ann" notify create --webhook "$base" "$@"; }
+    never --state Failed --job jb-000000000000
+    err_has "it would never come true: no job 'jb-000000000000' whose jobs it is about"
+    never --state Failed --job "$id"
+    never --state Failed --job jb-0
+    err_has "job is the whole id of a job: 'jb-0'"
+    never --state Failed --schedule none
+    never --state Failed --name 'a b'
+    err_has "no job's name can hold: 'a b'"
+    never --state Failed --above 3
+    run as "$ann" notify create --webhook "$base" --state Failed --job "$id" --project ads
+    status 0
+    for condition in '{"on":"state","states":["Failed"],"pattern":"x"}' '{"on":"log","pattern":"x","above":3}' \
+        '{"on":"stall","after_s":9,"states":["Failed"]}' '{"on":"state","states":["Failed"],"project":"a/d"}'; do
+        curl -s -o .out -X POST -H "Authorization: Bearer $admin" -H 'Content-Type: application/json' \
+            -d "{\"webhook\":\"$base\",\"condition\":$condition}" "$url/api/v1/rules"
+        json 'd["code"] == "E5301"'
+    done
+    refused E5305 "$ann" notify create --mail a@example.com --state Failed
+    as "$bob" job stop "$id" >/dev/null
+    as "$bob" job wait "$id" >/dev/null 2>&1
+    never --state Failed --job "$id" --project ads
+    err_has "job $id has ended"
+    finish
+}
+
+the_log_of_notifications_shows_ones_own()
+{
+    hook
+    yard
+    as "$ann" notify create --webhook "$base/ok/ann" --state Succeeded >a 2>/dev/null
+    as "$bob" notify create --webhook "$base/ok/bob" --state Succeeded >b 2>/dev/null
+    as "$ann" job run -- true >/dev/null 2>&1
+    as "$bob" job run -- true >/dev/null 2>&1
+    soon "ann is told" received /ok/ann
+    soon "bob is told" received /ok/bob
+    sleep 1
+    run as "$ann" notify log --json
+    status 0
+    json '{(x["rule"], x["state"]) for x in d} == {("'"$(cat a)"'", "sent")}'
+    run as "$admin" notify log --json
+    json '{x["rule"] for x in d} == {"'"$(cat a)"'", "'"$(cat b)"'"}'
+    run as "$vera" notify log
+    status 0
+    out_empty
+    kill "$hook"
+    finish
+}
+
+a_policy_for_nobody_is_refused()
+{
+    yard
+    refused E5504 "$admin" retention set --user '' --age 1d
+    refused E5504 "$admin" retention set --user nobody --age 1d
+    err_has "there is no user 'nobody', and no job of that name"
+    refused E5504 "$admin" retention set --project 'a b' --age 1d
+    run as "$admin" retention set --user ann --age 1d
+    status 0
+    run as "$admin" retention list --json
+    json '[x["name"] for x in d] == ["user:ann"]'
+    refused E5010 "$ann" retention set --user ann --age 9d
+    run env -u TRAINYARD_SERVER "$TRAINYARD" retention set --user '' --age 1d --dir yard
+    err_has "error[E5504]"
+    run env -u TRAINYARD_SERVER "$TRAINYARD" retention set --user "$(id -un)" --age 1d --dir yard
+    status 0
+    finish
+}
+
 tap_cases \
+    what_is_somebody_elses_answers_as_what_is_not_there \
+    a_rule_that_can_never_come_true_is_refused \
+    the_log_of_notifications_shows_ones_own \
+    a_policy_for_nobody_is_refused \
     a_member_controls_a_job_and_its_owner_deletes_it \
     a_name_that_is_given_out_again_brings_nothing_along \
     a_directory_has_one_server \
