@@ -12,14 +12,14 @@
 #include "cmd/data_input.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
-#include "train/export/export.h"
+#include "train/export/cost.h"
 
 struct export_conf {
     const char *export_dir, *checkpoint, *model_dir, *asset_files, *additional,
         *sample_input, *edit_config_json, *table_type;
     struct opt_list set;
     int64_t sample_rows, threads;
-    bool json, overwrite;
+    bool json, overwrite, cost;
 };
 
 static const struct opt opts[] = {
@@ -30,8 +30,12 @@ static const struct opt opts[] = {
      .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
     {OPT_TEXT(struct export_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
      .filled = true},
-    {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|f16|int8",
-                "data type of the embedding tables; int8 has one scale per row")},
+    {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|f16|int8|int4|int2",
+                "data type of the embedding tables; whole numbers have a scale per row")},
+    {OPT_BOOL(
+        struct export_conf, cost, "true",
+        "with another --table-type than f32: evaluate both and print the difference, "
+        "if the config has eval_input_path")},
     {OPT_INT(struct export_conf, sample_rows, "32", 0, 65536,
              "sample rows to store with their predictions; every load verifies them")},
     {OPT_TEXT(struct export_conf, sample_input, NULL,
@@ -60,11 +64,34 @@ static enum train_export_tables tables_of(const char *name)
     return strcmp(name, "bf16") == 0   ? EXPORT_BF16
            : strcmp(name, "f16") == 0  ? EXPORT_F16
            : strcmp(name, "int8") == 0 ? EXPORT_INT8
+           : strcmp(name, "int4") == 0 ? EXPORT_INT4
+           : strcmp(name, "int2") == 0 ? EXPORT_INT2
                                        : EXPORT_F32;
 }
 
+/* What the tables cost; a run that cannot tell says why, and goes on. */
+static void measure_cost(const struct export_conf *c, const struct conf *config,
+                         const struct train_export_summary *s, struct pool *pool,
+                         struct train_export_cost *out)
+{
+    const struct pc_EasyRecConfig *pc = config->data;
+    struct diags diags = {0};
+    struct err err = {0};
+    *out = (struct train_export_cost){0};
+    if (!c->cost || strcmp(c->table_type, "f32") == 0 || !pc->eval_input_path[0])
+        return;
+    if (train_export_cost(config, s->checkpoint, c->export_dir, config_farm_hash(), pool,
+                          out, &diags, &err)) {
+        out->metric[0] = '\0';
+        fprintf(stderr, "trainyard export: note: what %s tables cost is not known: %s\n",
+                c->table_type, err.msg);
+    }
+    diags_release(&diags);
+}
+
 static enum rc print_summary(const struct export_conf *c,
-                             const struct train_export_summary *s, struct err *err)
+                             const struct train_export_summary *s,
+                             const struct train_export_cost *cost, struct err *err)
 {
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
@@ -75,9 +102,16 @@ static enum rc print_summary(const struct export_conf *c,
         buf_json_str(&b, s->checkpoint, strlen(s->checkpoint));
         buf_printf(&b,
                    ", \"step\": %jd, \"tables\": %jd, \"table_rows\": %jd, \"dense\": "
-                   "%jd, \"samples\": %jd, \"bytes\": %jd}\n",
+                   "%jd, \"samples\": %jd, \"bytes\": %jd",
                    (intmax_t)s->step, (intmax_t)s->tables, (intmax_t)s->table_rows,
                    (intmax_t)s->dense, (intmax_t)s->samples, (intmax_t)s->bytes);
+        if (cost->metric[0]) {
+            buf_puts(&b, ", \"cost\": {\"metric\": ");
+            buf_json_str(&b, cost->metric, strlen(cost->metric));
+            buf_printf(&b, ", \"f32\": %.9g, \"%s\": %.9g, \"rows\": %jd}", cost->before,
+                       c->table_type, cost->after, (intmax_t)cost->rows);
+        }
+        buf_puts(&b, "}\n");
     } else {
         buf_printf(&b,
                    "exported %s to %s\n%jd tables of %jd rows in all as %s, %jd dense "
@@ -85,6 +119,10 @@ static enum rc print_summary(const struct export_conf *c,
                    s->checkpoint, c->export_dir, (intmax_t)s->tables,
                    (intmax_t)s->table_rows, c->table_type, (intmax_t)s->dense,
                    (intmax_t)s->samples, (double)s->bytes / 1e6);
+        if (cost->metric[0])
+            buf_printf(&b, "%s %.6f, with %s tables %.6f (%+.6f) on %jd rows\n",
+                       cost->metric, cost->before, c->table_type, cost->after,
+                       cost->after - cost->before, (intmax_t)cost->rows);
     }
     config_tell_checkpoint(s->checkpoint, s->why);
     if (s->note[0])
@@ -122,8 +160,11 @@ static enum rc export_here(const void *conf, const struct opt_args *args, struct
                                          .pool = pool};
         rc = train_export_write(&config, &o, &diags, &summary, err);
     }
-    if (!rc)
-        rc = print_summary(c, &summary, err);
+    if (!rc) {
+        struct train_export_cost cost;
+        measure_cost(c, &config, &summary, pool, &cost);
+        rc = print_summary(c, &summary, &cost, err);
+    }
     config_show(&diags);
     pool_destroy(pool);
     diags_release(&diags);

@@ -329,6 +329,10 @@ static void put_quant(const struct front_args *in, struct front_call *out)
         return;
     if (strcmp(quant, "INT8") == 0)
         front_option(out, "table-type", "int8");
+    else if (strcmp(quant, "INT4") == 0)
+        front_option(out, "table-type", "int4");
+    else if (strcmp(quant, "INT2") == 0)
+        front_option(out, "table-type", "int2");
     else if (strcmp(quant, "FP16") == 0)
         front_option(out, "table-type", "f16");
     else if (strcmp(quant, "0") == 0 || strcmp(quant, "FP32") == 0)

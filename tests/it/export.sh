@@ -82,6 +82,59 @@ tables_become_smaller()
     [ "$f" -gt "$b" ] && [ "$b" -gt "$i" ] || fail "sizes $f $b $i"
 }
 
+# Fewer bits cost more; export says how much, as an evaluation of the export finds it.
+what_small_tables_cost_is_printed()
+{
+    model
+    run "$TRAINYARD" export c.config --export-dir f
+    status 0
+    out_lacks "with f32 tables"
+    local type cost=0
+    for type in int8 int4 int2; do
+        run "$TRAINYARD" export c.config --export-dir $type --table-type $type --json
+        status 0
+        json 'd["cost"]["metric"] == "auc" and 0.4 < d["cost"]["f32"] < 1 and d["cost"]["rows"] > 100'
+        json "abs(d['cost']['$type'] - d['cost']['f32']) < 0.1"
+        run "$TRAINYARD" predict --model $type --input data/eval --output $type.csv
+        status 0
+        run "$TRAINYARD" parity $type data/eval
+        status 0
+    done
+    [ "$(stat -c %s int8/tables.safetensors)" -gt "$(stat -c %s int4/tables.safetensors)" ] || fail "int4 is not smaller"
+    [ "$(stat -c %s int4/tables.safetensors)" -gt "$(stat -c %s int2/tables.safetensors)" ] || fail "int2 is not smaller"
+    # values are within half a step of the row's range
+    python3 - <<'END' || fail "values are off"
+import json, struct
+def tensors(d):
+    with open(d + "/tables.safetensors", "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+        data = f.read()
+    return {k: (v, data[v["data_offsets"][0]:v["data_offsets"][1]]) for k, v in head.items() if k != "__metadata__"}
+exact = tensors("f")
+for bits in 4, 2:
+    t = tensors(f"int{bits}")
+    for name, (info, data) in exact.items():
+        rows, dim = info["shape"]
+        want = struct.unpack(f"<{rows * dim}f", data)
+        packed, ranges = t[name][1], struct.unpack(f"<{rows * 2}e", t[f"{name}.int{bits}"][1])
+        width = t[name][0]["shape"][1]
+        assert width == (dim * bits + 7) // 8
+        for r in range(rows):
+            step, least = ranges[2 * r], ranges[2 * r + 1]
+            for k in range(dim):
+                at = k * bits
+                code = packed[r * width + at // 8] >> at % 8 & (1 << bits) - 1
+                assert abs(code * step + least - want[r * dim + k]) <= step * 0.52 + abs(least) / 2048 + 1e-6, (name, r, k)
+END
+    run "$TRAINYARD" export c.config --export-dir text --table-type int4
+    out_has "auc 0."
+    out_has ", with int4 tables 0."
+    run "$TRAINYARD" export c.config --export-dir none --table-type int4 --no-cost
+    status 0
+    out_lacks "with int4 tables"
+}
+
 a_directory_that_exists_is_left_alone()
 {
     model
@@ -138,6 +191,6 @@ a_full_disk_leaves_nothing()
     [ ! -e x ] || fail "x exists"
 }
 
-tap_cases export_writes_a_directory_that_is_whole tables_become_smaller \
+tap_cases export_writes_a_directory_that_is_whole tables_become_smaller what_small_tables_cost_is_printed \
     a_directory_that_exists_is_left_alone what_cannot_be_exported_leaves_nothing \
     without_data_there_are_no_samples a_full_disk_leaves_nothing

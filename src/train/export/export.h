@@ -22,7 +22,14 @@
 
 #define EXPORT_FORMAT 1 /* version of the directory's form */
 
-enum train_export_tables { EXPORT_F32, EXPORT_BF16, EXPORT_F16, EXPORT_INT8 };
+enum train_export_tables {
+    EXPORT_F32,
+    EXPORT_BF16,
+    EXPORT_F16,
+    EXPORT_INT8,
+    EXPORT_INT4,
+    EXPORT_INT2
+};
 
 struct train_export_options {
     const char *dir;          /* must not exist, or be an export when `overwrite` */

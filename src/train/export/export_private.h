@@ -22,6 +22,8 @@ static const struct {
     const char *output, *file;
 } export_towers[] = {{"user_tower_emb", "user.onnx"}, {"item_tower_emb", "item.onnx"}};
 
+/* Dense parameters of an export are their moving averages, where there are any. */
+bool train_export_averages(const struct pc_EasyRecConfig *c);
 const char *train_export_tables_name(enum train_export_tables t); /* "f32", ... */
 
 /* tensors.c: the model's tensors into files of `dir` and back. RC_FORMAT E2007. */

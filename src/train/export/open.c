@@ -138,5 +138,9 @@ const char *train_export_checkpoint(const struct train_export *x)
 
 double train_export_tolerance(const struct train_export *x)
 {
-    return strcmp(text_of(x, "table_type"), "f32") == 0 ? 0 : 0.1;
+    const char *type = text_of(x, "table_type");
+    return strcmp(type, "f32") == 0    ? 0
+           : strcmp(type, "int4") == 0 ? 0.5
+           : strcmp(type, "int2") == 0 ? 1
+                                       : 0.1;
 }

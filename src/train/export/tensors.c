@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables are written row by row from memory, converted on the way. An int8 row is its
  * values divided by the row's scale, which is the largest of them over 127; scales are a
- * tensor of their own, `<table>.scale`.
+ * tensor of their own, `<table>.scale`. A row of int4 or int2 is numbers from 0 on, several
+ * in a byte, the first in the lowest bits; `<table>.int4` or `<table>.int2` has each
+ * row's step and least value.
  */
 #include <math.h>
 #include <string.h>
@@ -15,10 +17,9 @@
 
 const char *train_export_tables_name(enum train_export_tables t)
 {
-    static const char *const names[] = {[EXPORT_F32] = "f32",
-                                        [EXPORT_BF16] = "bf16",
-                                        [EXPORT_F16] = "f16",
-                                        [EXPORT_INT8] = "int8"};
+    static const char *const names[] = {
+        [EXPORT_F32] = "f32",   [EXPORT_BF16] = "bf16", [EXPORT_F16] = "f16",
+        [EXPORT_INT8] = "int8", [EXPORT_INT4] = "int4", [EXPORT_INT2] = "int2"};
     return names[t];
 }
 
@@ -29,6 +30,7 @@ struct table_source {
     struct lookup_snapshot *rows; /* all of them; of a keyed table those of its ids */
     float *row;                   /* [dim] */
     char *name, *scale_name, *keys_name;
+    int bits; /* of a value, 4 or 2; 0: not packed */
 };
 
 /* Row i in floats. */
@@ -106,6 +108,66 @@ static const void *int8_rows(const void *arg, int64_t row, int64_t n, void *scra
     return scratch;
 }
 
+static int64_t packed_bytes(int64_t dim, int bits)
+{
+    return (dim * bits + 7) / 8;
+}
+
+/* The step and the least value of a row, as halves. */
+static void range_of(const float *row, int64_t n, int bits, uint16_t out[2])
+{
+    float least = row[0], most = row[0];
+    for (int64_t i = 1; i < n; i++) {
+        least = row[i] < least ? row[i] : least;
+        most = row[i] > most ? row[i] : most;
+    }
+    out[0] = f16_from_f32((most - least) / (float)((1 << bits) - 1));
+    out[1] = f16_from_f32(least);
+}
+
+static const void *packed_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+{
+    const struct table_source *s = arg;
+    int64_t bytes = packed_bytes(s->t->dim, s->bits), per = 8 / s->bits;
+    unsigned char *to = scratch;
+    memset(to, 0, (size_t)(n * bytes));
+    for (int64_t i = 0; i < n; i++, to += bytes) {
+        uint16_t range[2];
+        read_row(s, row + i, s->row);
+        range_of(s->row, s->t->dim, s->bits, range);
+        float step = f16_to_f32(range[0]), least = f16_to_f32(range[1]);
+        for (int64_t k = 0; k < s->t->dim && step > 0; k++) {
+            long v = lrintf((s->row[k] - least) / step), top = (1 << s->bits) - 1;
+            v = v < 0 ? 0 : v > top ? top : v;
+            to[k / per] |= (unsigned char)(v << (k % per * s->bits));
+        }
+    }
+    return scratch;
+}
+
+static const void *range_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+{
+    const struct table_source *s = arg;
+    uint16_t *to = scratch;
+    for (int64_t i = 0; i < n; i++, to += 2) {
+        read_row(s, row + i, s->row);
+        range_of(s->row, s->t->dim, s->bits, to);
+    }
+    return scratch;
+}
+
+static struct ckpt_st_source range_source(const struct table_source *s)
+{
+    return (struct ckpt_st_source){.name = s->scale_name,
+                                   .type = ST_F16,
+                                   .n_dims = 2,
+                                   .dims = {s->rows->image.n, 2},
+                                   .rows = s->rows->image.n,
+                                   .row_bytes = 2 * sizeof(uint16_t),
+                                   .fn = range_rows,
+                                   .arg = s};
+}
+
 static const void *scale_rows(const void *arg, int64_t row, int64_t n, void *scratch)
 {
     const struct table_source *s = arg;
@@ -123,16 +185,17 @@ static struct ckpt_st_source weights_source(const struct table_source *s,
     static const struct {
         enum ckpt_st_type type;
         st_rows_fn *fn;
-    } kinds[] = {[EXPORT_F32] = {ST_F32, f32_rows},
-                 [EXPORT_BF16] = {ST_BF16, bf16_rows},
-                 [EXPORT_F16] = {ST_F16, f16_rows},
-                 [EXPORT_INT8] = {ST_I8, int8_rows}};
+    } kinds[] = {
+        [EXPORT_F32] = {ST_F32, f32_rows},    [EXPORT_BF16] = {ST_BF16, bf16_rows},
+        [EXPORT_F16] = {ST_F16, f16_rows},    [EXPORT_INT8] = {ST_I8, int8_rows},
+        [EXPORT_INT4] = {ST_U8, packed_rows}, [EXPORT_INT2] = {ST_U8, packed_rows}};
+    int64_t width = s->bits ? packed_bytes(s->t->dim, s->bits) : s->t->dim;
     return (struct ckpt_st_source){.name = s->name,
                                    .type = kinds[type].type,
                                    .n_dims = 2,
-                                   .dims = {s->rows->image.n, s->t->dim},
+                                   .dims = {s->rows->image.n, width},
                                    .rows = s->rows->image.n,
-                                   .row_bytes = (size_t)s->t->dim *
+                                   .row_bytes = (size_t)width *
                                                 ckpt_st_type_size(kinds[type].type),
                                    .fn = kinds[type].fn,
                                    .arg = s};
@@ -187,12 +250,14 @@ static enum rc put_all(const char *dir, const char *name, struct ckpt_st_source 
 }
 
 static enum rc open_source(struct table_source *s, struct lookup *l, int table,
-                           struct err *err)
+                           enum train_export_tables type, struct err *err)
 {
     s->t = lookup_table(l, table);
+    s->bits = type == EXPORT_INT4 ? 4 : type == EXPORT_INT2 ? 2 : 0;
     s->row = mem_calloc((size_t)s->t->dim, sizeof(float));
     s->name = ckpt_table_name(s->t);
-    s->scale_name = mem_printf("%s.scale", s->name);
+    s->scale_name = s->bits ? mem_printf("%s.int%d", s->name, s->bits)
+                            : mem_printf("%s.scale", s->name);
     s->keys_name = mem_printf("%s.keys", s->name);
     return lookup_snapshot(l, table, true, &s->rows, err);
 }
@@ -215,12 +280,14 @@ static enum rc put_tables(const struct train_session *s, const char *dir,
     struct ckpt_st_source *sources = mem_calloc(3 * n_tables + 1, sizeof(*sources));
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n_tables && !rc; i++) {
-        rc = open_source(&from[i], l, (int)i, err);
+        rc = open_source(&from[i], l, (int)i, type, err);
         if (rc)
             break;
         sources[n++] = weights_source(&from[i], type);
         if (type == EXPORT_INT8)
             sources[n++] = scale_source(&from[i]);
+        if (from[i].bits)
+            sources[n++] = range_source(&from[i]);
         if (from[i].t->keyed.kind)
             sources[n++] = keys_source(&from[i]);
     }
@@ -317,14 +384,34 @@ static enum rc get_dense(struct train_session *s, const char *dir, struct err *e
 
 /* The tensors of a table as an image of its weights. */
 struct table_tensors {
-    const struct ckpt_st_tensor *weights, *scale; /* scale NULL: not int8 */
+    const struct ckpt_st_tensor *weights, *scale; /* scale NULL: floats */
+    int64_t dim;
+    int bits; /* 8, or of packed values */
 };
+
+static void unpack_rows(const struct table_tensors *t, int64_t from, int64_t n, float *to)
+{
+    int64_t bytes = packed_bytes(t->dim, t->bits), per = 8 / t->bits;
+    const unsigned char *row = t->weights->data + from * bytes;
+    const unsigned mask = (1u << t->bits) - 1;
+    for (int64_t i = 0; i < n; i++, row += bytes) {
+        uint16_t range[2];
+        memcpy(range, t->scale->data + (size_t)(from + i) * sizeof(range), sizeof(range));
+        float step = f16_to_f32(range[0]), least = f16_to_f32(range[1]);
+        for (int64_t k = 0; k < t->dim; k++)
+            *to++ = (float)(row[k / per] >> (k % per * t->bits) & mask) * step + least;
+    }
+}
 
 static enum rc read_weights(const void *arg, int column, int64_t from, int64_t n,
                             void *out, struct err *err)
 {
     const struct table_tensors *t = arg;
-    int64_t dim = t->weights->dims[1];
+    int64_t dim = t->dim;
+    if (t->scale && t->bits < 8) {
+        unpack_rows(t, from, n, out);
+        return RC_OK;
+    }
     if (!t->scale)
         return ckpt_st_read_f32(t->weights, from, n, out, dim, err);
     const int8_t *bytes = (const int8_t *)t->weights->data + from * dim;
@@ -359,27 +446,52 @@ static int64_t rows_of(const struct embed_table_conf *t, const struct lookup_ima
     return image->lists[LOOKUP_KEYS].n + (t->keyed.kind == KEYED_ZCH);
 }
 
+/* The tensor beside packed weights, which tells how many bits a value has. */
+static const struct ckpt_st_tensor *find_range(const struct ckpt_st_file *f,
+                                               const char *name, int64_t rows, int *bits)
+{
+    for (*bits = 4; *bits >= 2; *bits -= 2) {
+        char *range = mem_printf("%s.int%d", name, *bits);
+        const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(range));
+        mem_free(range);
+        if (t && t->type == ST_F16 && t->n_dims == 2 && t->dims[0] == rows &&
+            t->dims[1] == 2)
+            return t;
+    }
+    return NULL;
+}
+
+static bool find_scale(const struct ckpt_st_file *f, const char *name, int64_t rows,
+                       struct table_tensors *x)
+{
+    char *scale_name = mem_printf("%s.scale", name);
+    const struct ckpt_st_tensor *scale = ckpt_st_find(f, str_c(scale_name));
+    mem_free(scale_name);
+    if (x->weights->type == ST_U8) {
+        x->scale = find_range(f, name, rows, &x->bits);
+        return x->scale && x->weights->dims[1] == packed_bytes(x->dim, x->bits);
+    }
+    if (x->weights->type == ST_I8) {
+        x->scale = scale;
+        x->bits = 8;
+        return scale && scale->type == ST_F32 && scale->n_dims == 1 &&
+               scale->dims[0] == rows && x->weights->dims[1] == x->dim;
+    }
+    return x->weights->dims[1] == x->dim;
+}
+
 static enum rc check_tensors(const struct ckpt_st_file *f, const char *name, int64_t rows,
                              int64_t dim, struct table_tensors *out, struct err *err)
 {
-    char *scale_name = mem_printf("%s.scale", name);
     const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(name));
-    const struct ckpt_st_tensor *scale = ckpt_st_find(f, str_c(scale_name));
-    bool fits = t && t->n_dims == 2 && t->dims[0] == rows && t->dims[1] == dim;
-    if (fits && t->type == ST_I8)
-        fits = scale && scale->type == ST_F32 && scale->n_dims == 1 &&
-               scale->dims[0] == rows;
-    enum rc rc = RC_OK;
-    if (fits) {
-        *out = (struct table_tensors){t, t->type == ST_I8 ? scale : NULL};
-    } else {
-        struct buf want;
-        buf_init(&want, 256);
-        ckpt_st_print_shape(NULL, (int64_t[]){rows, dim}, 2, &want);
-        rc = misfit(t, name, buf_str(&want), err);
-        buf_release(&want);
-    }
-    mem_free(scale_name);
+    struct buf want;
+    *out = (struct table_tensors){.weights = t, .dim = dim};
+    if (t && t->n_dims == 2 && t->dims[0] == rows && find_scale(f, name, rows, out))
+        return RC_OK;
+    buf_init(&want, 256);
+    ckpt_st_print_shape(NULL, (int64_t[]){rows, dim}, 2, &want);
+    enum rc rc = misfit(t, name, buf_str(&want), err);
+    buf_release(&want);
     return rc;
 }
 

@@ -13,7 +13,7 @@
 #include "train/export/export_private.h"
 #include "train/save.h"
 
-static bool uses_average(const struct pc_EasyRecConfig *c)
+bool train_export_averages(const struct pc_EasyRecConfig *c)
 {
     const struct pc_ExportConfig *x = c->export_config;
     return !x || !x->has_use_dense_ema || x->use_dense_ema;
@@ -38,7 +38,7 @@ enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
     if (!rc)
         rc = train_session_create(conf, &so, &s, diags, err);
     if (!rc)
-        rc = train_session_load_weights(s, ckpt, uses_average(conf), err);
+        rc = train_session_load_weights(s, ckpt, train_export_averages(conf), err);
     if (!rc) {
         *out = s;
         s = NULL;

@@ -287,6 +287,11 @@ static const char *env_int4(const char *name)
     return strcmp(name, "QUANT_EMB") == 0 ? "INT4" : NULL;
 }
 
+static const char *env_int3(const char *name)
+{
+    return strcmp(name, "QUANT_EMB") == 0 ? "INT3" : NULL;
+}
+
 static const char *env_trt(const char *name)
 {
     return strcmp(name, "QUANT_EMB") == 0    ? "FP16"
@@ -303,7 +308,9 @@ static void quantisation_comes_from_the_environment(void)
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int8,
                "command: export --table-type=int8 --export-dir=x -- c");
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int4,
-               "command: export --export-dir=x -- c; QUANT_EMB 'INT4' is not supported; "
+               "command: export --table-type=int4 --export-dir=x -- c");
+    check_line("tzrec export --pipeline_config_path c --export_dir x", env_int3,
+               "command: export --export-dir=x -- c; QUANT_EMB 'INT3' is not supported; "
                "tables stay 32-bit floats");
 }
 
