@@ -2,7 +2,7 @@
 /* How much a job has written. Every few seconds a child of the supervisor adds up what lies in
  * the directories that the job can write to and tells it through a pipe, so that a tree of a
  * million files does not hold up anything. Links are not followed; a file with several
- * names is counted for each. What is over the limit ends the job.
+ * names is counted for each, and a directory that nobody may read is read all the same. What is over the limit ends the job.
  */
 #include "backend/disk.h"
 
@@ -39,10 +39,9 @@ static int64_t sum_dir(int fd, int depth)
             fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         sum += (int64_t)st.st_blocks * 512;
-        int sub =
-            S_ISDIR(st.st_mode) && depth < DEPTH_MAX
-                ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                : -1;
+        int sub = S_ISDIR(st.st_mode) && depth < DEPTH_MAX
+                      ? fs_open_own(fd, e->d_name, O_DIRECTORY)
+                      : -1;
         if (sub >= 0)
             sum += sum_dir(sub, depth + 1);
     }
@@ -56,7 +55,7 @@ int64_t backend_disk_sum(const char *dir)
     int64_t sum = 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *path = fs_join(dir, names[i]);
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = fs_open_own(AT_FDCWD, path, O_DIRECTORY);
         if (fd >= 0)
             sum += sum_dir(fd, 0);
         mem_free(path);

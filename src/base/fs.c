@@ -339,6 +339,40 @@ enum rc fs_temp_dir(const char *prefix, char **path, struct err *err)
     return RC_OK;
 }
 
+/* The file behind a descriptor that only names it, for reading. */
+static int open_named(int ref, int flags)
+{
+    struct stat st;
+    char self[40];
+    if (fstat(ref, &st) < 0)
+        return -1;
+    if (st.st_uid != geteuid() || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))) {
+        errno = EACCES;
+        return -1;
+    }
+    mode_t mode = (st.st_mode & 07777) | (S_ISDIR(st.st_mode) ? 0700 : 0400);
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", ref);
+    return chmod(self, mode) < 0 ? -1 : open(self, O_RDONLY | O_CLOEXEC | flags);
+}
+
+int fs_open_own(int at, const char *name, int flags)
+{
+    struct stat st;
+    int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags);
+    if (fd < 0 && errno == EACCES) {
+        int ref = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        fd = ref < 0 ? -1 : open_named(ref, flags);
+        int errnum = errno;
+        if (ref >= 0)
+            close(ref);
+        errno = errnum;
+    }
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+        (st.st_mode & 0700) != 0700)
+        (void)!fchmod(fd, (st.st_mode & 07777) | 0700);
+    return fd;
+}
+
 static int remove_tree(int parent, const char *name, int depth);
 
 static int remove_entries(int fd, int depth)
@@ -372,7 +406,7 @@ static int remove_tree(int parent, const char *name, int depth)
         errno = ELOOP;
         return -1;
     }
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = fs_open_own(parent, name, O_DIRECTORY);
     if (fd < 0 || remove_entries(fd, depth) < 0)
         return -1;
     return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;

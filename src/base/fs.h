@@ -50,7 +50,15 @@ enum rc fs_mkdirs(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* A new directory for this process alone, under $TMPDIR or /tmp: "/tmp/<prefix>-XXXXXX".
  */
 enum rc fs_temp_dir(const char *prefix, char **path, struct err *err) MUST_CHECK;
-/* With everything in it; a symbolic link is removed, never followed. Fine when absent. */
+/* Opens `name` below the directory `at` (or AT_FDCWD) for reading, with further `flags`; a
+ * link is not followed. Modes by which the owner of a file or directory keeps itself out
+ * do not count if that is us: it is let in first, and a directory may then be written to.
+ * -1 with errno.
+ */
+int fs_open_own(int at, const char *name, int flags);
+/* With everything in it, whatever its mode; a symbolic link is removed, never followed. Fine
+ * when absent.
+ */
 enum rc fs_remove_all(const char *path, struct err *err) MUST_CHECK;
 
 /* Removes what writers that were killed left half written in this directory, not below

@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/download.h"
 #include "cmd/job_common.h"
-#include "job/quote.h"
+#include "job/name.h"
 #include "job/tree.h"
 
 struct outputs_conf {
@@ -53,7 +53,7 @@ static void put_row(struct buf *b, const struct job_output *o)
 {
     buf_printf(b, "%14jd  %-12.12s  %s/", (intmax_t)o->bytes,
                *o->sha256 ? o->sha256 : "-", o->channel);
-    job_quote_terminal(str_c(o->path), b);
+    job_name_show(o->path, b);
     if (*o->where)
         buf_printf(b, "  (at %s)", o->where);
     buf_putc(b, '\n');
@@ -63,7 +63,8 @@ static void put_json(struct json_out *j, const struct job_output *o)
 {
     json_open(j, NULL, '{');
     json_put_str(j, "channel", o->channel);
-    json_put_str(j, "path", o->path);
+    buf_puts(j->out, ",");
+    job_name_json(o->path, j->out);
     json_put_int(j, "bytes", o->bytes);
     if (*o->sha256)
         json_put_str(j, "sha256", o->sha256);
@@ -131,13 +132,24 @@ static enum rc fetch_part(void *arg, int64_t at, char version[80], struct buf *o
     return f->p->ops->output(f->p, f->id, f->o, at, version, out, err);
 }
 
+static void say_file(FILE *to, const char *dir, const struct job_output *o,
+                     const char *what, const char *where)
+{
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_printf(&b, "%s/", *dir ? dir : o->channel);
+    job_name_show(o->path, &b);
+    fprintf(to, "%s%s%s\n", buf_str(&b), what, where);
+    buf_release(&b);
+}
+
 static enum rc fetch_one(const struct cmd_place *p, const char *id, const char *dir,
                          const struct job_output *o, struct err *err)
 {
     struct fetching f = {.p = p, .id = id, .o = o};
     bool kept = false;
     if (*o->where) {
-        fprintf(stderr, "%s/%s lies at %s\n", o->channel, o->path, o->where);
+        say_file(stderr, "", o, " lies at ", o->where);
         return RC_OK;
     }
     if (!job_tree_path_ok(o->channel) || strchr(o->channel, '/'))
@@ -152,7 +164,7 @@ static enum rc fetch_one(const struct cmd_place *p, const char *id, const char *
                          .arg = &f};
     enum rc rc = download_file(&d, &kept, err);
     if (!rc)
-        printf("%s/%s/%s%s\n", dir, o->channel, o->path, kept ? " (there already)" : "");
+        say_file(stdout, below, o, kept ? " (there already)" : "", "");
     mem_free(below);
     return rc;
 }
@@ -196,7 +208,9 @@ const struct cmd cmd_job_outputs = {
     .summary = "list the files in a job's output channels",
     .description =
         "Size, SHA-256 and path of each file below /ml/output, also while the job runs. "
-        "Digests are known once it has succeeded. Links are not listed.",
+        "Digests are known once it has succeeded. Links are not listed. Control characters "
+        "and bytes that are not UTF-8 are shown as \\n and \\xff; --json has such a name as "
+        "hexadecimal digits, too (path_hex).",
     .examples = outputs_examples,
     .opts = outputs_opts,
     .conf_size = sizeof(struct outputs_conf),
@@ -218,7 +232,7 @@ const struct cmd cmd_job_download = {
     .summary = "fetch the files in a job's output channels",
     .description =
         "Writes DIR/CHANNEL/FILE; DIR is by default named after the job. Each file is "
-        "checked against its SHA-256 before it gets its name. A download that broke off "
+        "checked against its SHA-256 before it gets its name, which may be any bytes. A download that broke off "
         "goes on where it was when the command is repeated, and files that are there "
         "already are not fetched again.",
     .examples = download_examples,

@@ -10,6 +10,7 @@
 #include "cmd/job_common.h"
 #include "cmd/job_exec.h"
 #include "cmd/job_send.h"
+#include "job/name.h"
 #include "job/status.h"
 #include "text/json.h"
 
@@ -376,7 +377,7 @@ void remote_take_outputs(const struct node *list, struct job_outputs *out)
         const struct node *n = list->list.at[i];
         struct job_output o = {.channel =
                                    arena_strdup(a, node_get_text(n, "channel", "")),
-                               .path = arena_strdup(a, node_get_text(n, "path", "")),
+                               .path = job_name_read(n, a),
                                .bytes = node_get_int(n, "bytes", 0),
                                .changed = time_of(n, "changed"),
                                .sha256 = arena_strdup(a, node_get_text(n, "sha256", "")),
@@ -467,8 +468,12 @@ static enum rc remote_output(const struct cmd_place *p, const char *id,
     buf_init(&path, 1 << 16);
     buf_printf(&path, "/api/v1/jobs/%s/outputs/", id);
     io_http_escape(&path, str_c(o->channel), false);
-    buf_puts(&path, "?path=");
-    io_http_escape(&path, str_c(o->path), false);
+    bool plain = job_name_is_plain(o->path);
+    buf_puts(&path, plain ? "?path=" : "?path_hex=");
+    if (plain)
+        io_http_escape(&path, str_c(o->path), false);
+    else
+        job_name_hex(o->path, &path);
     enum rc rc =
         remote_part(&p->remote, buf_str(&path), at, JOB_OUTPUT_PART, version, out, err);
     buf_release(&path);

@@ -69,6 +69,18 @@ static enum rc send_missing(struct sending *s, const struct node *missing,
     return rc;
 }
 
+/* What the server does not take is not kept there half; what merely broke off is. */
+static void give_up(const struct cmd_place *p, const char *id, const struct err *why)
+{
+    struct err err = {0};
+    char *path = mem_printf("/api/v1/snapshots/%s", id);
+    struct remote_ask q = {.method = "DELETE", .path = path};
+    if ((why->code == E5501 || why->code == E3108) &&
+        remote_call(&p->remote, &q, NULL, NULL, &err))
+        err.msg[0] = '\0'; /* the refusal is what counts; a collection finds the rest */
+    mem_free(path);
+}
+
 /* The list first; it says which objects the server does not have. An upload that broke off
  * goes on where it was: what arrived is not missing any more.
  */
@@ -90,6 +102,8 @@ static enum rc send_list(const struct cmd_place *p, const struct job_snapshot_li
                            "%s does not keep the files that it was sent", p->remote.url);
         if (!rc && any)
             rc = send_missing(&s, missing, err);
+        if (rc)
+            give_up(p, l->is.id, err);
         left = n;
         if (doc.src)
             doc_release(&doc);

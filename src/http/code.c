@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "job/remove.h"
 #include "job/snapshot.h"
 #include "job/space.h"
 #include "job/storage.h"
@@ -57,8 +58,13 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
     buf_init(&missing, (size_t)4 << 20);
     buf_putc(&missing, '[');
     enum rc rc = code_put(c, objects, err);
-    if (!rc)
+    if (!rc) {
         rc = job_snapshot_look(objects, c->params[0], &s, &missing, &n, err);
+        if (rc) { /* what is refused takes no room */
+            enum rc gone = job_collect_upload(&c->place, c->params[0], NULL);
+            (void)gone; /* then the next collection finds it */
+        }
+    }
     buf_putc(&missing, ']');
     if (!rc)
         rc = buf_check(&missing, err);
@@ -74,4 +80,12 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
     buf_release(&missing);
     mem_free(objects);
     return rc;
+}
+
+enum rc http_delete_snapshot(struct http_call *c, struct err *err)
+{
+    if (!job_snapshot_id_ok(c->params[0]))
+        return err_coded(err, RC_NOTFOUND, E3004, "'%.80s' is no id of a snapshot",
+                         c->params[0]);
+    return job_collect_upload(&c->place, c->params[0], err);
 }

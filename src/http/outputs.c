@@ -12,13 +12,21 @@
 #include "http/forward.h"
 #include "http/handlers.h"
 #include "http/range.h"
+#include "job/name.h"
 #include "job/outputs.h"
+
+static void put_path(struct json_out *j, const char *path)
+{
+    buf_puts(j->out, j->comma ? "," : "");
+    job_name_json(path, j->out);
+    j->comma = true;
+}
 
 static void put_output(struct json_out *j, const struct job_output *o)
 {
     json_open(j, NULL, '{');
     json_put_str(j, "channel", o->channel);
-    json_put_str(j, "path", o->path);
+    put_path(j, o->path);
     json_put_int(j, "bytes", o->bytes);
     if (o->changed)
         json_put_time(j, "changed", o->changed);
@@ -61,13 +69,30 @@ static const char *tag_of(struct http_call *c, const struct job_output *o,
                         (uintmax_t)st->st_mtim.tv_sec, (uintmax_t)st->st_mtim.tv_nsec);
 }
 
+/* `path`, or the bytes of path_hex. */
+static enum rc path_asked(struct http_call *c, const char **out, struct err *err)
+{
+    const char *path = http_schema_text(c->query, "path", NULL),
+               *hex = http_schema_text(c->query, "path_hex", NULL);
+    if (!path == !hex)
+        return err_coded(err, RC_INVAL, E5006, "'path' or 'path_hex' is required");
+    path = hex ? job_name_of_hex(hex, &c->arena) : path;
+    if (!path)
+        return err_coded(err, RC_INVAL, E5006,
+                         "'path_hex': '%.100s' is not pairs of hexadecimal digits", hex);
+    *out = path;
+    return RC_OK;
+}
+
 static enum rc answer_file(struct http_call *c, struct err *err)
 {
     struct job_outputs l;
     struct stat st;
     int fd = -1;
-    const char *channel = c->params[1], *path = http_schema_text(c->query, "path", "");
-    enum rc rc = job_outputs_read(&c->place, c->params[0], &l, err);
+    const char *channel = c->params[1], *path = NULL;
+    enum rc rc = path_asked(c, &path, err);
+    if (!rc)
+        rc = job_outputs_read(&c->place, c->params[0], &l, err);
     if (rc)
         return rc;
     const struct job_output *o = job_outputs_find(&l, channel, path);

@@ -20,7 +20,12 @@ TABLE(Snapshot,
 
 static const struct http_schema_item Output_items[] = {
     ITEM(channel, STRING, "output channel", MUST),
-    ITEM(path, STRING, "below the channel", MUST),
+    ITEM(path, STRING, "below the channel; bytes that are not UTF-8 are U+FFFD in it",
+         MUST),
+    ITEM(
+        path_hex, STRING,
+        "the bytes of the path in hexadecimal; only where it holds control characters or "
+        "is not UTF-8"),
     ITEM(bytes, INT, "its size", MUST),
     ITEM(changed, TIME, "when it was last written; absent: not known"),
     ITEM(sha256, STRING, "absent until the job has succeeded"),
@@ -35,6 +40,13 @@ TABLE(OutputList, "what a job has written so far");
 static const struct http_schema_item OutputQuery_items[] = {
     ITEM(channel, STRING, "of this channel"), {0}};
 TABLE(OutputQuery, "which outputs");
+
+static const struct http_schema_item OutputName_items[] = {
+    ITEM(path, STRING, "of the file, below the channel", .min = 1, .max = 4000),
+    ITEM(path_hex, STRING, "the same as hexadecimal digits, for names that are no text",
+         .min = 2, .max = 8000),
+    {0}};
+TABLE(OutputName, "which file: one of the two");
 
 static const struct http_schema_item OutputPath_items[] = {
     ITEM(path, STRING, "of the file, below the channel", .min = 1, .max = 4000, MUST),

@@ -27,9 +27,10 @@
 
 struct collecting {
     const struct job_place *p;
-    struct map roots; /* ID/OWNER: snapshots that are named anywhere */
-    struct map jobs;  /* ids of this place */
-    int64_t oldest;   /* time, s: what is younger stays */
+    const char *owner; /* of the jobs to look at; NULL: all */
+    struct map roots;  /* ID/OWNER: snapshots that are named anywhere */
+    struct map jobs;   /* ids of this place */
+    int64_t oldest;    /* time, s: what is younger stays */
     bool dry;
     struct job_removed *out;
 };
@@ -96,7 +97,8 @@ static enum rc add_job(struct collecting *c, const struct store_job *j, struct e
 
 static enum rc add_jobs(struct collecting *c, struct err *err)
 {
-    struct store_filter f = {.node = c->p->node, .limit = PAGE, .oldest_first = true};
+    struct store_filter f = {
+        .node = c->p->node, .owner = c->owner, .limit = PAGE, .oldest_first = true};
     enum rc rc = RC_OK;
     for (size_t got = PAGE; !rc && got == PAGE;) {
         struct store_jobs jobs = {0};
@@ -265,5 +267,45 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
     }
     map_release(&c.roots);
     map_release(&c.jobs);
+    return rc;
+}
+
+struct giving_up {
+    const char *objects;
+    const struct map *live;
+    int64_t bytes; /* that are free then */
+};
+
+static enum rc give_up(void *arg, const char *id, struct err *err)
+{
+    struct giving_up *g = arg;
+    char *path = mem_printf("%s/%.2s/%s", g->objects, id, id + 2);
+    int64_t size = file_size(path);
+    if (!map_find(g->live, str_c(id)) && unlink(path) == 0)
+        g->bytes += size;
+    mem_free(path);
+    return RC_OK;
+}
+
+enum rc job_collect_upload(const struct job_place *p, const char *id, struct err *err)
+{
+    struct collecting c = {.p = p, .owner = p->owner};
+    struct map live = {0};
+    char *objects = job_place_objects(p);
+    struct giving_up g = {.objects = objects, .live = &live};
+    enum rc rc = add_jobs(&c, err);
+    if (!rc)
+        rc = add_others(&c, err);
+    if (!rc) {
+        mark_all(&c, p->owner, objects, &live);
+        if (job_snapshot_each(objects, id, give_up, &g, NULL))
+            rc = give_up(&g, id, err); /* a list that is no list */
+    }
+    if (!rc)
+        rc = job_storage_count(p, -g.bytes, 0, err);
+    map_release(&live);
+    map_release(&c.roots);
+    map_release(&c.jobs);
+    mem_free(objects);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "job/name.h"
 #include "job/tree.h"
 
 #define LIST_MAX ((size_t)256 << 20)
@@ -49,8 +50,8 @@ static enum rc add_file(void *arg, const char *rel, int fd, const struct stat *s
     enum rc rc = hash_file(fd, id, &bytes, err);
     if (rc)
         return err_wrap(err, rc, "'%s'", rel);
-    buf_printf(l->out, "%s\n      {\"path\": ", l->any ? "," : "");
-    buf_json_str(l->out, rel, strlen(rel));
+    buf_printf(l->out, "%s\n      {", l->any ? "," : "");
+    job_name_json(rel, l->out);
     buf_printf(l->out, ", \"bytes\": %jd, \"sha256\": \"%s\"}", (intmax_t)bytes, id);
     l->any = true;
     l->total->files++;

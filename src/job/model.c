@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/name.h"
 #include "job/snapshot_private.h"
 #include "job/state.h"
 #include "job/status.h"
@@ -84,6 +85,8 @@ static enum rc take_file(void *arg, const char *rel, int fd, const struct stat *
     ssize_t n = 0;
     bool many = st->st_size > (int64_t)SNAPSHOT_PART;
     enum rc rc = RC_OK;
+    if (!job_name_is_plain(rel))
+        return job_snapshot_bad_name(rel, err);
     if (++t->is.files > SNAPSHOT_DATA_FILES_MAX)
         return err_coded(err, RC_INVAL, E5502, "more than %d files",
                          SNAPSHOT_DATA_FILES_MAX);

@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/name.h"
 #include "job/status.h"
 #include "job/tree.h"
 
@@ -80,7 +81,7 @@ static enum rc take_channel(const struct node *c, const char *ml, struct job_out
          i++) {
         const struct node *f = files->list.at[i];
         struct job_output o = {.channel = name,
-                               .path = arena_strdup(a, node_get_text(f, "path", "")),
+                               .path = job_name_read(f, a),
                                .bytes = node_get_int(f, "bytes", 0),
                                .sha256 = arena_strdup(a, node_get_text(f, "sha256", "")),
                                .where = where};

@@ -30,5 +30,10 @@ enum rc job_retain(const struct job_place *p, int64_t now, bool dry,
  */
 enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
                     struct job_removed *out, struct err *err) MUST_CHECK;
+/* Removes what was sent of the snapshot `id` by p->owner at once, as far as no job, schedule or
+ * model of theirs needs it: its upload was refused. Fine when there is none.
+ */
+enum rc job_collect_upload(const struct job_place *p, const char *id,
+                           struct err *err) MUST_CHECK;
 
 #endif

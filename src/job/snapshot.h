@@ -48,6 +48,8 @@ struct job_snapshot_list {
 enum rc job_snapshot_list_make(const char *source, bool data,
                                struct job_snapshot_list *out, struct err *err) MUST_CHECK;
 void job_snapshot_list_release(struct job_snapshot_list *l);
+/* RC_INVAL (E3004), always: a name that a list cannot hold. */
+enum rc job_snapshot_bad_name(const char *rel, struct err *err);
 /* The content of an object of the list, to mem_free(). RC_INVAL (E3004): the file is not
  * what it was when the list was made.
  */

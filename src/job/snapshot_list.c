@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/ignore.h"
+#include "job/name.h"
 #include "job/snapshot.h"
 
 #define DEPTH_MAX 64
@@ -137,6 +138,19 @@ static enum rc list_link(struct listing *l, const char *path, const char *rel,
     return RC_OK;
 }
 
+enum rc job_snapshot_bad_name(const char *rel, struct err *err)
+{
+    struct buf shown;
+    buf_init(&shown, 1 << 16);
+    job_name_show(rel, &shown);
+    enum rc rc = err_coded(err, RC_INVAL, E3004,
+                           "'%.300s': a name of a file that is sent or kept must be "
+                           "UTF-8 without control characters; rename it",
+                           buf_str(&shown));
+    buf_release(&shown);
+    return rc;
+}
+
 static enum rc list_entry(struct listing *l, const char *path, const char *rel, int depth,
                           struct err *err)
 {
@@ -145,6 +159,8 @@ static enum rc list_entry(struct listing *l, const char *path, const char *rel, 
         return err_sys(err, errno, "cannot look at '%s'", path);
     if (!l->data && job_ignore_match(&l->ignore, rel, S_ISDIR(st.st_mode)))
         return RC_OK;
+    if (!job_name_is_plain(rel))
+        return job_snapshot_bad_name(rel, err);
     if (S_ISDIR(st.st_mode))
         return list_dir(l, path, rel, depth + 1, err);
     if (S_ISREG(st.st_mode))

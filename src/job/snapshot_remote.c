@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "job/file.h"
+#include "job/name.h"
 #include "job/snapshot_private.h"
 #include "job/status.h"
 
@@ -192,6 +193,8 @@ static enum rc look_entry(struct looking *l, const struct node *n, struct err *e
     if (!path_ok(l, e.path))
         return err_coded(err, RC_FORMAT, E3004, "'%.200s' is no path of a snapshot",
                          e.path);
+    if (!job_name_is_plain(e.path))
+        return job_snapshot_bad_name(e.path, err);
     if (++l->out->files > SNAPSHOT_DATA_FILES_MAX)
         return err_coded(err, RC_INVAL, E3004, "more than %d files",
                          SNAPSHOT_DATA_FILES_MAX);

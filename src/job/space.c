@@ -114,8 +114,7 @@ static int64_t space_below(int fd, int depth)
         bytes += (int64_t)st.st_blocks * 512;
         if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
             continue;
-        int sub =
-            openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int sub = fs_open_own(dirfd(d), e->d_name, O_DIRECTORY);
         if (sub >= 0)
             bytes += space_below(sub, depth + 1);
     }

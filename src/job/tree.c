@@ -20,9 +20,6 @@ bool job_tree_path_ok(const char *rel)
     struct str rest = str_c(rel), part;
     if (!*rel || strlen(rel) > PATH_MOST || str_ends(rel, "/"))
         return false;
-    for (const char *c = rel; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return false;
     while (rest.n && str_split(&rest, '/', &part))
         if (!part.n || str_is(part, ".") || str_is(part, ".."))
             return false;
@@ -31,8 +28,7 @@ bool job_tree_path_ok(const char *rel)
 
 static int open_part(int at, const char *name, bool dir)
 {
-    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    return openat(at, name, flags | (dir ? O_DIRECTORY : 0));
+    return fs_open_own(at, name, O_NONBLOCK | O_NOCTTY | (dir ? O_DIRECTORY : 0));
 }
 
 /* Closes `fd` and fails unless it is a regular file. */

@@ -3,7 +3,7 @@
  *
  * A job can put links, pipes and devices where we expect files, also while we look. So every
  * part of a path is opened below the one before it, links are never followed, and only
- * regular files are read.
+ * regular files are read. Modes that keep the owner out, if that is us, are widened.
  */
 #ifndef JOB_TREE_H
 #define JOB_TREE_H
@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* Relative, no empty parts, no "." and "..", no NUL and control characters. */
+/* Relative, no empty parts, no "." and "..". The bytes may be any (job/name.h). */
 bool job_tree_path_ok(const char *rel);
 /* Opens `rel` below the directory `root`, which is ours, as a directory or as a regular file
  * (*st, may be NULL). -1 with errno: ELOOP or ENOTDIR where there is a link.

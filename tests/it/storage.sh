@@ -289,6 +289,146 @@ lists_that_lie_are_refused()
     finish
 }
 
+what_is_refused_takes_no_room()
+{
+    local ann before
+    start --user-storage 1m
+    ann=$(person ann)
+    as "$ann"
+    stored() { tr -d ' ' <yard/users/ann/bytes; }
+    # Half of it fits.
+    mkdir many
+    for i in 1 2 3 4; do head -c 300000 /dev/urandom >many/$i; done
+    run "$TRAINYARD" job submit --input b=many -- true
+    status 2
+    err_has "error[E5501]"
+    is "stored after a refusal" "$(stored)" 0
+    is "objects after a refusal" "$(find yard/users/ann/objects -type f | wc -l)" 0
+    rm many/4
+    run "$TRAINYARD" job submit --input b=many -- true
+    status 0
+    before=$(stored)
+    # What a job needs stays, though a refused upload named it too.
+    head -c 300000 /dev/urandom >many/5
+    run "$TRAINYARD" job submit --input b=many -- true
+    status 2
+    err_has "error[E5501]"
+    is "stored after another" "$(stored)" "$before"
+    rm many/5
+    run "$TRAINYARD" job submit --input b=many --wait -- 'cat $PAI_INPUT_B/* | wc -c'
+    status 0
+    before=$(stored)
+    # A list that is none.
+    body='[{"file": "'$(printf '%064d' 0)'", "path": "../x"}]'
+    api PUT "/api/v1/snapshots/$(printf '%s' "$body" | sha256sum | cut -d' ' -f1)" \
+        -H 'Content-Type: application/octet-stream' --data-binary "$body"
+    is "a list that lies" "$code" 422
+    is "stored after a list that lies" "$(stored)" "$before"
+    # By hand; another's is not theirs to remove.
+    echo text >one
+    id=$(digest one)
+    api PUT "/api/v1/objects/$id" -H 'Content-Type: application/octet-stream' --data-binary @one
+    body='[{"file": "'$id'", "path": "one"}]'
+    list=$(printf '%s' "$body" | sha256sum | cut -d' ' -f1)
+    api PUT "/api/v1/snapshots/$list" -H 'Content-Type: application/octet-stream' --data-binary "$body"
+    is "an upload" "$code" 200
+    as "$(person bob)"
+    api DELETE "/api/v1/snapshots/$list"
+    as "$ann"
+    [ "$(stored)" -gt "$before" ] || fail "bob removed ann's upload"
+    api DELETE "/api/v1/snapshots/$list"
+    is "given up" "$code" 204
+    is "stored at the end" "$(stored)" "$before"
+    finish
+}
+
+names_may_be_any_bytes()
+{
+    local id file
+    start
+    id=$("$TRAINYARD" job submit --wait -- 'cd /ml/output/model && python3 -c "
+import os
+for n in [b\"a\\nb\", b\"\\xff\\xfe\", b\"t\\tt\", b\"back\\\\slash\", b\"d\\x1b\"]:
+    open(b\"./\" + n, \"wb\").write(n)
+" && mkdir "d d" && echo x >"d d/\u00e4 \"q\""' | head -1)
+    run "$TRAINYARD" job outputs "$id"
+    status 0
+    out_has 'model/a\nb'
+    out_has 'model/\xff\xfe'
+    out_has 'model/t\tt'
+    out_has 'model/back\\slash'
+    out_has 'model/d\x1b'
+    run "$TRAINYARD" job outputs --json "$id"
+    json '{o["path_hex"] for o in d if "path_hex" in o} == {b.hex() for b in [b"a\nb", b"\xff\xfe", b"t\tt", b"d\x1b"]}'
+    json 'all(bytes.fromhex(o["path_hex"]).decode("utf-8", "replace") == o["path"] for o in d if "path_hex" in o) and len(d) == 6'
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    diff -r got/model "yard/jobs/$id/ml/output/model" >/dev/null || fail "the download differs"
+    [ "$(cat "got/model/$(printf '\377\376')")" = "$(printf '\377\376')" ] || fail "no such name"
+    api GET "/api/v1/jobs/$id/outputs/model?path_hex=$(printf 'a\nb' | xxd -p)"
+    is "by its bytes" "$code $(cat .out)" "200 a
+b"
+    for file in path_hex=6 path_hex=zz path_hex=00 path_hex=2e2e2f61 'path=a&path_hex=61' ''; do
+        api GET "/api/v1/jobs/$id/outputs/model?$file"
+        [ "$code" = 400 ] || [ "$code" = 404 ] || fail "$file: $code"
+    done
+    run "$TRAINYARD" model register m --job "$id"
+    [ "$got" != 0 ] || fail "a model took them"
+    err_has "a name of a file that is sent or kept must be UTF-8 without control characters"
+    for file in "$(printf 'x\ny')" "$(printf 'x\377')"; do
+        mkdir in
+        echo x >"in/$file"
+        for what in --source=in --input=d=in; do
+            run "$TRAINYARD" job submit $what -- true
+            status 2
+            err_has "error[E3004]"
+            err_has "'x\\"
+            err_has "must be UTF-8 without control characters; rename it"
+        done
+        rm -r in
+    done
+    body='[{"file": "'$(printf '%064d' 0)'", "path": "a\nb"}]'
+    api PUT "/api/v1/snapshots/$(printf '%s' "$body" | sha256sum | cut -d' ' -f1)" \
+        -H 'Content-Type: application/octet-stream' --data-binary "$body"
+    is "a list with such a name" "$code" 422
+    finish
+}
+
+# A server of an ordinary user cannot read what the job forbids that user, unless it says otherwise.
+modes_keep_nobody_out()
+{
+    local id
+    if [ "$(id -u)" = 0 ]; then
+        mkdir own && chown 64993 own && chmod 755 .. .
+        setpriv --reuid=64993 --regid=64993 --clear-groups test -x "$TRAINYARD" || skip "another user cannot run $TRAINYARD"
+        setpriv --reuid=64993 --regid=64993 --clear-groups env HOME="$PWD/own" TMPDIR="$PWD/own" TY_SOURCE="$TY_SOURCE" \
+            TRAINYARD="$TRAINYARD" bash "$TY_SOURCE/tests/it/storage.sh" modes_keep_nobody_out >.tap 2>.err || { fail "as an ordinary user:"; cat .tap .err >&3; }
+        ! grep -q SKIP .tap || skip "$(cat .tap)"
+        return
+    fi
+    start
+    id=$("$TRAINYARD" job submit --wait -- 'cd /ml/output/model; echo secret >f; mkdir -p d/e w; echo deep >d/e/g; echo x >w/x
+        ln -s /etc/passwd link; chmod 000 f d/e/g d/e d; chmod 500 w' | head -1)
+    run "$TRAINYARD" job outputs --json "$id"
+    json '[o["path"] for o in d] == ["d/e/g", "f", "w/x"] and all("sha256" in o for o in d)'
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    is "content" "$(cat got/model/f got/model/d/e/g)" "secret
+deep"
+    run "$TRAINYARD" job delete "$id"
+    status 0
+    [ ! -e "yard/jobs/$id" ] || fail "left: $(find "yard/jobs/$id")"
+    is "a mode behind a link" "$(stat -c %a /etc/passwd)" 644
+    # While it runs, too; and such a directory hides nothing from the limit of the disk.
+    id=$("$TRAINYARD" job submit -- 'cd /ml/output/model; mkdir d; echo now >d/f; chmod 000 d/f d; echo up; sleep 100')
+    for _ in $(seq 100); do "$TRAINYARD" job logs "$id" | grep -q up && break; sleep 0.1; done
+    run "$TRAINYARD" job outputs --json "$id"
+    json '[o["path"] for o in d] == ["d/f"]'
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+    finish
+}
+
 tap_cases a_remote_user_brings_data_and_fetches_the_model uploads_are_cut_deduplicated_and_resumed \
     what_one_user_sent_is_nobody_elses a_member_of_the_project_runs_the_job_again files_are_sent_in_ranges \
-    no_path_and_no_link_leads_out_of_the_outputs a_user_stores_no_more_than_allowed lists_that_lie_are_refused
+    no_path_and_no_link_leads_out_of_the_outputs a_user_stores_no_more_than_allowed lists_that_lie_are_refused \
+    what_is_refused_takes_no_room names_may_be_any_bytes modes_keep_nobody_out

@@ -2,6 +2,7 @@
 #include "base/fs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -335,6 +336,42 @@ static void directories_are_made_listed_and_removed(void)
     end();
 }
 
+/* Root may do all of it anyway: then this only shows that modes change nothing else. */
+static void modes_do_not_keep_the_owner_out(void)
+{
+    begin();
+    struct stat st;
+    char *top = in_dir("top"), *deep = in_dir("top/a/b"), *a = in_dir("top/a"),
+         *file = in_dir("top/a/b/f"), *link = in_dir("top/link"), *keep = in_dir("keep");
+    CHECK(fs_mkdirs(deep, 0755, &err) == RC_OK);
+    CHECK(fs_write(file, "x", 1, 0600, &err) == RC_OK);
+    CHECK(fs_write(keep, "x", 1, 0600, &err) == RC_OK);
+    CHECK(symlink(keep, link) == 0 && chmod(keep, 0) == 0);
+    CHECK(chmod(file, 0) == 0 && chmod(deep, 0) == 0 && chmod(a, 0500) == 0);
+    int at = fs_open_own(AT_FDCWD, deep, O_DIRECTORY);
+    CHECK(at >= 0);
+    CHECK(fstat(at, &st) == 0 && (st.st_mode & 0700) == 0700);
+    int fd = fs_open_own(at, "f", 0);
+    CHECK(fd >= 0);
+    close(fd);
+    close(at);
+    CHECK(fs_open_own(AT_FDCWD, link, 0) < 0);
+    CHECK_INT(errno, ELOOP);
+    CHECK(fs_open_own(AT_FDCWD, file, O_DIRECTORY) < 0);
+    CHECK_INT(errno, ENOTDIR);
+    CHECK(chmod(file, 0) == 0 && chmod(deep, 0) == 0 && chmod(a, 0) == 0);
+    CHECK(fs_remove_all(top, &err) == RC_OK);
+    CHECK(!fs_exists(top));
+    CHECK(stat(keep, &st) == 0 && (st.st_mode & 0777) == 0);
+    mem_free(keep);
+    mem_free(link);
+    mem_free(file);
+    mem_free(a);
+    mem_free(deep);
+    mem_free(top);
+    end();
+}
+
 static void removal_does_not_follow_links(void)
 {
     begin();
@@ -435,6 +472,7 @@ static const struct tap_case cases[] = {
     TAP(an_abandoned_file_leaves_nothing),
     TAP(directories_are_made_listed_and_removed),
     TAP(removal_does_not_follow_links),
+    TAP(modes_do_not_keep_the_owner_out),
     TAP(paths_are_taken_apart),
     TAP(files_are_mapped),
     TAP(space_is_known),
