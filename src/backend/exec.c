@@ -180,6 +180,7 @@ static void become(const struct entering *e, int to)
         fail(&f, "enter the worker's directory");
     if (!f.errnum) {
         environ = (char **)(uintptr_t)e->env.at;
+        proc_trim_path();
         execvp(argv[0], (char *const *)(uintptr_t)argv);
         fail(&f, "execute it");
     }

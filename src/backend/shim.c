@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "base/str.h"
 
 #define IDLE_MS 100      /* then an unfinished line is written */
@@ -155,6 +156,7 @@ static void become_worker(const struct backend_shim_spec *s, int to, int ends,
     }
     if (!r.errnum) {
         environ = (char **)(uintptr_t)s->env;
+        proc_trim_path(); /* the job's identity may not be the server's */
         execvp(s->argv[0], (char *const *)(uintptr_t)s->argv);
         r.errnum = errno;
         r.status = errno == ENOENT ? 127 : 126;

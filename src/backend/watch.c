@@ -263,7 +263,7 @@ void watch_limits(struct sup *s)
         return;
     }
     if (s->spec.timeout_s > 0 && st->started &&
-        clock_wall_ns() - st->started > (int64_t)(s->spec.timeout_s * 1e9)) {
+        clock_wall_ns() - st->started - st->paused > (int64_t)(s->spec.timeout_s * 1e9)) {
         snprintf(text, sizeof(text), "ran longer than %g s", s->spec.timeout_s);
         attempt_stop(s, WHY_Timeout, false, text);
         return;

@@ -555,3 +555,24 @@ void proc_output_release(struct proc_output *out)
     mem_free(out->err);
     *out = (struct proc_output){0};
 }
+
+void proc_trim_path(void)
+{
+    const char *path = getenv("PATH");
+    struct str rest = str_c(path ? path : ""), dir;
+    struct buf kept;
+    size_t n = 0;
+    buf_init(&kept, 1 << 20);
+    while (rest.n && str_split(&rest, ':', &dir)) {
+        char *name = mem_strndup(dir.p, dir.n);
+        bool closed = dir.n && access(name, X_OK) < 0 && errno == EACCES;
+        if (!closed) {
+            buf_puts(&kept, n++ ? ":" : "");
+            buf_puts(&kept, name);
+        }
+        mem_free(name);
+    }
+    if (n && kept.n != strlen(path))
+        setenv("PATH", buf_str(&kept), 1);
+    buf_release(&kept);
+}

@@ -116,5 +116,9 @@ void proc_output_release(struct proc_output *out);
  * file in `path` ("/a:/b"; NULL: our PATH). The caller's; NULL when there is none.
  */
 char *proc_which(const char *name, const char *path) MUST_CHECK;
+/* Takes directories that we may not enter out of the PATH of this process: with one of them
+ * in it, a command that is nowhere is "permission denied", not "not found".
+ */
+void proc_trim_path(void);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that ask something of jobs that are there: stop, suspend, resume, script,
- * rerun and why take ids and do the same for each until one fails; logs follows one job.
+ * rerun and why take ids and do the same for each until one fails; logs follows one job. What
+ * is asked of a running job happens a moment later, so that is waited for before its state
+ * is shown.
  * They speak to p->ops, the local store or a server, and first revive an agent that died.
  *
  * job agent is the other end: it serves the queue of this machine, or one job as its
  * supervisor (--job), or copies files (--transfer). Its fork server is made before the
  * store is opened, so that supervisors inherit no connection to it.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,8 @@
 #include "job/submit.h"
 
 #define LOG_AREA "agent"
+#define LOOK_MS 50
+#define WAIT_NS (3 * CLOCK_SECOND) /* for what was asked to happen */
 
 struct control_conf {
     struct job_where where;
@@ -68,20 +73,91 @@ static enum rc for_each_job(const void *conf, const struct opt_args *args, ask_f
     return rc;
 }
 
-static enum rc after_request(const struct cmd_place *p, const char *id,
-                             const struct job_request_result *r, struct err *err)
+/* One job of a request. */
+struct asked {
+    char id[JOB_ID_SIZE];
+    struct job_request_result r;
+};
+typedef VEC(struct asked) asked_list;
+
+/* The words of the request, and whether a state is what it asks for. */
+static const char *request_word(enum job_ask what)
 {
-    printf("%s %s\n", id, job_state_name(r->state));
-    return RC_OK;
+    return what == JOB_ASK_SUSPEND  ? "suspend"
+           : what == JOB_ASK_RESUME ? "resume"
+                                    : "stop";
 }
 
+static bool is_done(enum job_ask what, enum job_state state)
+{
+    if (job_state_ended(state))
+        return true;
+    if (what == JOB_ASK_SUSPEND)
+        return state == JOB_Suspended;
+    return what == JOB_ASK_RESUME ? state != JOB_Suspended : state == JOB_Stopping;
+}
+
+/* What follows is done by others, in a moment: looks until it is, or until `until`. */
+static void wait_done(const struct cmd_place *p, enum job_ask what, struct asked *x,
+                      int64_t until)
+{
+    while (!is_done(what, x->r.state) && clock_mono_ns() < until) {
+        struct store_jobs jobs = {0};
+        poll(NULL, 0, LOOK_MS);
+        if (p->ops->get(p, x->id, &jobs, NULL))
+            return;
+        if (!job_state_find(jobs.at[0].state, &x->r.state))
+            until = 0;
+        store_jobs_release(&jobs);
+    }
+}
+
+static void print_asked(enum job_ask what, const struct asked *x)
+{
+    bool done = is_done(what, x->r.state);
+    printf("%s %s%s%s%s\n", x->id, job_state_name(x->r.state), done ? "" : ", ",
+           done ? "" : request_word(what), done ? "" : " requested");
+}
+
+/* All are asked first; then each is shown as it is now. */
+static enum rc request_all(const void *conf, const struct opt_args *args,
+                           enum job_ask what, struct err *err)
+{
+    const struct control_conf *c = conf;
+    struct cmd_place p;
+    struct job_ids ids = {.list = {0}};
+    asked_list all = {0};
+    enum rc rc = job_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    job_revive(&p);
+    rc = job_pick_all(&p, args->at, args->n, &ids, err);
+    for (size_t i = 0; i < ids.list.n && !rc; i++) {
+        struct asked x = {.r = {.alone = false}};
+        snprintf(x.id, sizeof(x.id), "%s", ids.list.at[i].text);
+        rc = p.ops->ask(&p, x.id, what, &x.r, err);
+        if (!rc)
+            VEC_PUSH(&all, x);
+    }
+    int64_t until = clock_mono_ns() + WAIT_NS;
+    for (size_t i = 0; i < all.n; i++) {
+        wait_done(&p, what, &all.at[i], until);
+        print_asked(what, &all.at[i]);
+    }
+    VEC_RELEASE(&all);
+    job_ids_release(&ids);
+    cmd_place_close(&p);
+    return rc;
+}
+
+/* In the words of PAI. */
 static enum rc ask_stop(const struct cmd_place *p, const struct control_conf *c,
                         const char *id, struct err *err)
 {
     struct job_request_result r;
     enum rc rc = p->ops->ask(p, id, c->force ? JOB_ASK_KILL : JOB_ASK_STOP, &r, err);
-    if (rc || strcmp(c->format, "own") == 0)
-        return rc ? rc : after_request(p, id, &r, err);
+    if (rc)
+        return rc;
     if (r.ended) {
         printf("[FAILED] code: 400, Job can't be stopped, because it is %s\n",
                job_state_name(r.state));
@@ -92,20 +168,25 @@ static enum rc ask_stop(const struct cmd_place *p, const struct control_conf *c,
     return RC_OK;
 }
 
-static enum rc ask_suspend(const struct cmd_place *p, const struct control_conf *c,
-                           const char *id, struct err *err)
+static enum rc job_stop_command(const void *conf, const struct opt_args *args,
+                                struct err *err)
 {
-    struct job_request_result r;
-    enum rc rc = p->ops->ask(p, id, JOB_ASK_SUSPEND, &r, err);
-    return rc ? rc : after_request(p, id, &r, err);
+    const struct control_conf *c = conf;
+    return strcmp(c->format, "own") == 0
+               ? request_all(conf, args, c->force ? JOB_ASK_KILL : JOB_ASK_STOP, err)
+               : for_each_job(conf, args, ask_stop, err);
 }
 
-static enum rc ask_resume(const struct cmd_place *p, const struct control_conf *c,
-                          const char *id, struct err *err)
+static enum rc job_suspend_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
-    struct job_request_result r;
-    enum rc rc = p->ops->ask(p, id, JOB_ASK_RESUME, &r, err);
-    return rc ? rc : after_request(p, id, &r, err);
+    return request_all(conf, args, JOB_ASK_SUSPEND, err);
+}
+
+static enum rc job_resume_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
+{
+    return request_all(conf, args, JOB_ASK_RESUME, err);
 }
 
 static enum rc ask_script(const struct cmd_place *p, const struct control_conf *c,
@@ -157,9 +238,6 @@ static enum rc ask_why(const struct cmd_place *p, const struct control_conf *c,
     {                                                                                  \
         return for_each_job(conf, args, ask_##word, err);                              \
     }
-CONTROL(stop)
-CONTROL(suspend)
-CONTROL(resume)
 CONTROL(script)
 CONTROL(rerun)
 CONTROL(why)
@@ -180,7 +258,7 @@ CONTROL(why)
 COMMAND(
     stop, stop_opts, "stop jobs", "stop a job", "trainyard job stop jb-0123456789ab",
     "Workers get SIGTERM, then SIGKILL after the job's grace time. Stopping a job that "
-    "has already ended is not an error.");
+    "has already ended is not an error. Prints the state that follows.");
 COMMAND(suspend, plain_opts, "suspend jobs", "suspend a job",
         "trainyard job suspend jb-0123456789ab",
         "A running job is paused (SIGSTOP) and keeps its resources; a queued job leaves "

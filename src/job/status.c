@@ -69,6 +69,8 @@ static enum rc fold_state(struct job_status *s, const struct store_event *e,
     if (!job_state_may(s->state, to))
         return err_coded(err, RC_FORMAT, E3009, "a job cannot go from %s to %s",
                          job_state_name(s->state), job_state_name(to));
+    if (s->state == JOB_Suspended && s->started && e->time > s->changed)
+        s->paused += e->time - s->changed;
     s->state = to;
     s->reason = why;
     s->changed = e->time;
@@ -77,12 +79,14 @@ static enum rc fold_state(struct job_status *s, const struct store_event *e,
     if (to == JOB_Queuing) {
         s->queued = e->time;
         s->started = 0; /* made room for another: its time counts from the next start */
+        s->paused = 0;
         s->preempt = false;
     }
     if (to == JOB_Running && !s->started)
         s->started = e->time;
     if (job_state_ended(to)) {
         s->finished = e->time;
+        s->eta_s = -1;
         s->code = (int)node_get_int(data, "code", 0);
         s->signal = (int)node_get_int(data, "signal", 0);
         s->has_exit = node_find(data, "code") != NULL;

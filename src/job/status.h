@@ -35,9 +35,10 @@ struct job_status {
     int64_t attempt, restarts;
     int64_t created, queued, started, finished; /* wall clock, ns; 0 when not yet */
     int64_t changed;                            /* time of the last change of state */
-    int64_t restart_at;                         /* of the next attempt, ns */
-    bool stop, force, suspend, preempt;         /* asked for */
-    bool eligible; /* it waited for others, which have ended */
+    int64_t paused; /* ns since `started` in which it was suspended, up to `changed` */
+    int64_t restart_at;                 /* of the next attempt, ns */
+    bool stop, force, suspend, preempt; /* asked for */
+    bool eligible;                      /* it waited for others, which have ended */
     bool has_exit;
     int code, signal;      /* of the job as a whole */
     double percent;        /* negative: never said */

@@ -349,16 +349,78 @@ a_job_is_suspended_and_resumed()
     state_is "$id" Running
     run "$TRAINYARD" job suspend "$id"
     status 0
+    out_is <<<"$id Suspended"
     state_is "$id" Suspended
     run "$TRAINYARD" job suspend "$id"
     status 2
     err_has "E3014"
-    touch go
     run "$TRAINYARD" job resume "$id"
     status 0
+    out_is <<<"$id Running"
+    "$TRAINYARD" job suspend "$id" >/dev/null
+    touch go
+    "$TRAINYARD" job resume "$id" >/dev/null
     run "$TRAINYARD" job wait --timeout 100s "$id"
     status 0
     is "last line" "$("$TRAINYARD" job logs --tail 1 "$id")" "went on"
+}
+
+the_time_in_which_it_is_suspended_does_not_count()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit --timeout 8s -- 'echo "::trainyard progress=10 eta=600"; until [ -e go ]; do sleep 0.05; done; echo went on')
+    state_is "$id" Running
+    "$TRAINYARD" job suspend "$id" >/dev/null
+    sleep 9
+    "$TRAINYARD" job resume "$id" >/dev/null
+    touch go
+    run "$TRAINYARD" job wait --timeout 100s "$id"
+    status 0
+    run "$TRAINYARD" job get --json "$id"
+    json 'd["state"] == "Succeeded" and "eta_s" not in d'
+    run "$TRAINYARD" job get "$id"
+    out_lacks 600
+    # It is a limit all the same.
+    id=$("$TRAINYARD" job submit --timeout 2s --grace 1s -- 'sleep 600')
+    state_is "$id" Running
+    "$TRAINYARD" job suspend "$id" >/dev/null
+    "$TRAINYARD" job resume "$id" >/dev/null
+    state_is "$id" Failed
+    run "$TRAINYARD" job why "$id"
+    out_has "ran longer than 2 s"
+}
+
+stopping_says_what_follows()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit --grace 30s -- 'trap "" TERM; echo up; while :; do sleep 0.1; done')
+    for _ in $(seq 200); do "$TRAINYARD" job logs "$id" | grep -q up && break; sleep 0.05; done
+    run "$TRAINYARD" job stop "$id"
+    status 0
+    out_is <<<"$id Stopping"
+    run "$TRAINYARD" job stop --force "$id"
+    status 0
+    state_is "$id" Stopped
+    run "$TRAINYARD" job stop "$id"
+    out_is <<<"$id Stopped"
+}
+
+a_closed_directory_in_the_path_hides_no_missing_command()
+{
+    [ "$(id -u)" = 0 ] || skip "there is no directory that root alone may enter"
+    place
+    chmod 711 "$(dirname "$PWD")"
+    mkdir closed own && chmod 700 closed && chown 64994 own
+    local user=(setpriv --reuid=64994 --regid=64994 --clear-groups env HOME="$PWD/own" TRAINYARD_DIR="$PWD/own/jobs" PATH="$PWD/closed:$PATH")
+    "${user[@]}" test -x "$TRAINYARD" || skip "another user cannot run $TRAINYARD"
+    run "${user[@]}" "$TRAINYARD" job run -- no-such-command 1
+    grep -q "No such file or directory" .out .err || { fail "not said to be missing:"; cat .out .err >&3; }
+    err_lacks "Permission denied"
+    run "${user[@]}" "$TRAINYARD" job run -- 'no-such-command; sh -c "echo $PATH"'
+    grep -q "not found" .out .err || { fail "the shell does not miss it:"; cat .out .err >&3; }
+    out_lacks closed
 }
 
 a_job_waits_for_room_and_says_why()
@@ -712,6 +774,7 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     a_job_is_stopped_with_grace the_grace_time_is_that_of_all_processes \
     the_beginning_of_an_id_is_enough a_helper_that_is_not_needed_any_more_has_not_failed \
     progress_does_not_fall_back_with_a_new_supervisor a_log_does_not_reach_into_the_terminal a_job_is_suspended_and_resumed \
+    the_time_in_which_it_is_suspended_does_not_count stopping_says_what_follows a_closed_directory_in_the_path_hides_no_missing_command \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
