@@ -26,6 +26,12 @@ struct retention_conf {
             .meta = "NAME"                                                         \
     }
 
+#define WHERE_OPTS                                                                \
+    JOB_WHERE_OPTS(struct retention_conf), JOB_SERVER_OPT(struct retention_conf), \
+    {                                                                             \
+        0                                                                         \
+    }
+
 static const struct opt set_opts[] = {
     WHOSE_OPTS,
     {OPT_DURATION(struct retention_conf, age, "0", 0, 3155760000,
@@ -36,23 +42,17 @@ static const struct opt set_opts[] = {
         struct retention_conf, size, "0", 0, INT64_MAX,
         "keep the latest whose directories are not larger than this together; 0: no "
         "limit")},
-    JOB_WHERE_OPTS(struct retention_conf),
-    JOB_SERVER_OPT(struct retention_conf),
-    {0},
+    WHERE_OPTS,
 };
 
 static const struct opt list_opts[] = {
     {OPT_BOOL(struct retention_conf, json, "false", "print a JSON list")},
-    JOB_WHERE_OPTS(struct retention_conf),
-    JOB_SERVER_OPT(struct retention_conf),
-    {0},
+    WHERE_OPTS,
 };
 
 static const struct opt delete_opts[] = {
     WHOSE_OPTS,
-    JOB_WHERE_OPTS(struct retention_conf),
-    JOB_SERVER_OPT(struct retention_conf),
-    {0},
+    WHERE_OPTS,
 };
 
 /* The caller's; NULL: both were given (E0603), or no name (E5504). */
@@ -74,10 +74,13 @@ static char *policy_name(const struct retention_conf *c, struct err *err)
                         : mem_strdup("default");
 }
 
-static enum rc retention_set_command(const void *conf, const struct opt_args *args,
-                                     struct err *err)
+/* One change to the policy that the flags name. */
+static enum rc change_policy(const struct retention_conf *c,
+                             enum rc (*change)(const struct cmd_place *,
+                                               const struct store_retention *,
+                                               struct err *),
+                             struct err *err)
 {
-    const struct retention_conf *c = conf;
     struct cmd_place p;
     char *name = policy_name(c, err);
     if (!name)
@@ -88,28 +91,35 @@ static enum rc retention_set_command(const void *conf, const struct opt_args *ar
                                 .bytes = c->size > 0 ? c->size : -1};
     enum rc rc = job_open(&c->where, &p, err);
     if (!rc) {
-        rc = p.ops->storage->retention_put(&p, &x, err);
+        rc = change(&p, &x, err);
         cmd_place_close(&p);
     }
     mem_free(name);
     return rc;
 }
 
+static enum rc put_policy(const struct cmd_place *p, const struct store_retention *x,
+                          struct err *err)
+{
+    return p->ops->storage->retention_put(p, x, err);
+}
+
+static enum rc delete_policy(const struct cmd_place *p, const struct store_retention *x,
+                             struct err *err)
+{
+    return p->ops->storage->retention_delete(p, x->name, err);
+}
+
+static enum rc retention_set_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
+{
+    return change_policy(conf, put_policy, err);
+}
+
 static enum rc retention_delete_command(const void *conf, const struct opt_args *args,
                                         struct err *err)
 {
-    const struct retention_conf *c = conf;
-    struct cmd_place p;
-    char *name = policy_name(c, err);
-    if (!name)
-        return RC_INVAL;
-    enum rc rc = job_open(&c->where, &p, err);
-    if (!rc) {
-        rc = p.ops->storage->retention_delete(&p, name, err);
-        cmd_place_close(&p);
-    }
-    mem_free(name);
-    return rc;
+    return change_policy(conf, delete_policy, err);
 }
 
 static void put_limit(struct buf *b, int64_t v, bool size)
@@ -174,6 +184,11 @@ static enum rc retention_list_command(const void *conf, const struct opt_args *a
     return rc;
 }
 
+/* What the three share: their examples, flags and settings go by their word. */
+#define RETENTION(word)                                                           \
+    .name = "retention " #word, .examples = word##_examples, .opts = word##_opts, \
+    .conf_size = sizeof(struct retention_conf), .run = retention_##word##_command
+
 static const struct cmd_example set_examples[] = {
     {"everybody's jobs for a month, the latest 500 of each",
      "trainyard retention set --age 30d --jobs 500"},
@@ -183,38 +198,26 @@ static const struct cmd_example set_examples[] = {
 };
 
 const struct cmd cmd_retention_set = {
-    .name = "retention set",
+    RETENTION(set),
     .summary = "say how long jobs that have ended are kept",
     .description =
         "A policy for a user, for a project, or without both for every user who has none. "
         "It takes the place of the one before. Jobs with the label `keep` are never "
         "deleted by a policy. At a server this requires an admin's token.",
-    .examples = set_examples,
-    .opts = set_opts,
-    .conf_size = sizeof(struct retention_conf),
-    .run = retention_set_command,
 };
 
 static const struct cmd_example list_examples[] = {
     {"all policies", "trainyard retention list"}, {0}};
 
 const struct cmd cmd_retention_list = {
-    .name = "retention list",
+    RETENTION(list),
     .summary = "list the policies for jobs that have ended",
-    .examples = list_examples,
-    .opts = list_opts,
-    .conf_size = sizeof(struct retention_conf),
-    .run = retention_list_command,
 };
 
-static const struct cmd_example remove_examples[] = {
+static const struct cmd_example delete_examples[] = {
     {"a project without one", "trainyard retention delete --project ads"}, {0}};
 
 const struct cmd cmd_retention_delete = {
-    .name = "retention delete",
+    RETENTION(delete),
     .summary = "remove a policy; jobs are kept then",
-    .examples = remove_examples,
-    .opts = delete_opts,
-    .conf_size = sizeof(struct retention_conf),
-    .run = retention_delete_command,
 };

@@ -30,19 +30,6 @@ start()
     admin=$(cat yard/admin.token)
 }
 
-finish()
-{
-    kill "$server"
-    wait "$server" 2>/dev/null
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
-    done 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
 refused() # RULE FLAG...
 {
     run "$TRAINYARD" job submit "${@:2}" -- true

@@ -30,12 +30,6 @@ start()
     wait_for_server
 }
 
-finish()
-{
-    kill "$server"
-    wait "$server" 2>/dev/null
-}
-
 a_private_authority_is_named_once()
 {
     authority company

@@ -16,16 +16,6 @@ start()
     wait_for_server
 }
 
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
 admin()
 {
     TRAINYARD_SERVER=$url TRAINYARD_TOKEN=$(cat yard/admin.token) "$TRAINYARD" "$@"
