@@ -14,6 +14,7 @@
 #include "backend/agent.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "job/file.h"
 #include "job/retry.h"
@@ -173,20 +174,48 @@ enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SI
     return rc;
 }
 
+/* The index of a job of an array; -1: it says none. */
+static int64_t array_index(const struct store_job *j)
+{
+    struct doc doc = {0};
+    const struct node *terms = node_find(job_json_open(j->status, &doc), "terms");
+    int64_t index = node_get_int(terms, "array_index", -1);
+    if (doc.src)
+        doc_release(&doc);
+    return index;
+}
+
+/* A job that was run again has taken the place of the one before it, once that has ended. */
+static bool is_replaced(const struct store_job *j, struct map *seen)
+{
+    char key[24];
+    enum job_state state;
+    int64_t index = array_index(j);
+    snprintf(key, sizeof(key), "%jd", (intmax_t)index);
+    bool newer = index >= 0 && map_find(seen, str_c(key));
+    map_put(seen, str_c(key))->value = seen;
+    return newer && job_state_find(j->state, &state) && job_state_ended(state);
+}
+
 static enum rc pick_array(const struct cmd_place *p, const char *id, struct job_ids *out,
                           struct err *err)
 {
-    struct store_filter f = {
-        .label_key = "array", .label_value = id, .limit = JOB_ARRAY_MAX};
+    struct store_filter f = {.label_key = "array", .label_value = id};
     struct store_jobs jobs = {0};
+    struct map seen = {0};
+    size_t n = 0;
     enum rc rc = p->ops->list(p, &f, &jobs, err);
     if (!rc && !jobs.n)
         rc = err_coded(err, RC_NOTFOUND, E3103, "no array '%.64s'", id);
-    for (size_t i = jobs.n; i-- > 0 && !rc;) { /* the newest came first */
+    for (size_t i = 0; i < jobs.n && !rc; i++) /* the newest first */
+        if (!is_replaced(&jobs.at[i], &seen))
+            jobs.at[n++] = jobs.at[i];
+    while (n-- > 0 && !rc) {
         struct job_id one;
-        snprintf(one.text, sizeof(one.text), "%s", jobs.at[i].id);
+        snprintf(one.text, sizeof(one.text), "%s", jobs.at[n].id);
         VEC_PUSH(&out->list, one);
     }
+    map_release(&seen);
     store_jobs_release(&jobs);
     return rc;
 }

@@ -42,6 +42,20 @@ static void absolute_paths(struct job_spec *s, const char *field, const char *cw
     }
 }
 
+/* A job of an array has its index behind it. */
+static void put_name(struct job_spec *s, const char *name)
+{
+    struct jobspec_array_element e;
+    if (!s->s->has_array_element ||
+        !jobspec_array_element_read(str_c(s->s->array_element), &e)) {
+        job_spec_put(s, "name", name);
+        return;
+    }
+    char *full = mem_printf("%.40s-%jd", name, (intmax_t)e.index);
+    job_spec_put(s, "name", full);
+    mem_free(full);
+}
+
 /* The program's name, as far as a job's name may hold it. */
 static void default_name(struct job_spec *s)
 {
@@ -56,7 +70,7 @@ static void default_name(struct job_spec *s)
     for (; start < first + n && k + 1 < sizeof(name); start++)
         name[k++] = jobspec_check_name(str_of(start, 1)) ? '_' : *start;
     name[k] = '\0';
-    job_spec_put(s, "name", k ? name : "job");
+    put_name(s, k ? name : "job");
 }
 
 /* Object stores are asked now, with the submitter's own key: an input must be there, and

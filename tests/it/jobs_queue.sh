@@ -102,6 +102,34 @@ an_array_is_one_job_per_index()
     err_has "error[E3103]: no array 'ja-000000000000'"
 }
 
+a_job_of_an_array_is_run_again_in_its_place()
+{
+    place
+    local array again
+    array=$("$TRAINYARD" job submit --array 3 -- "[ \$TRAINYARD_ARRAY_INDEX != 1 ] || [ -e $PWD/mended ]")
+    run "$TRAINYARD" job wait --timeout 60s "$array"
+    status 1
+    run "$TRAINYARD" job list --json --label "array=$array"
+    json 'sorted(j["name"].rsplit("-", 1)[1] for j in d) == ["0", "1", "2"]'
+    touch mended
+    run "$TRAINYARD" job list --json --label "array=$array" --state Failed
+    again=$("$TRAINYARD" job rerun "$(python3 -c 'import json; print(json.load(open(".out"))[0]["id"])')")
+    run "$TRAINYARD" job wait --timeout 60s "$array"
+    status 0
+    is "jobs of the array" "$(wc -l <.out)" 3
+    out_has "$again Succeeded"
+    run "$TRAINYARD" job get --json "$again"
+    json 'd["name"].endswith("-1") and d["spec"]["label"]["array"] == "'"$array"'"'
+    run "$TRAINYARD" job submit --after-ok "$array" --wait -- true
+    status 0
+    # All of them, each once.
+    run "$TRAINYARD" job rerun "$array"
+    status 0
+    is "run again" "$(wc -l <.out)" 3
+    run "$TRAINYARD" job wait --timeout 60s "$array"
+    is "jobs of the array" "$(wc -l <.out)" 3
+}
+
 an_array_runs_so_many_at_a_time()
 {
     place
@@ -180,6 +208,6 @@ a_preempted_job_that_is_stopped_is_stopped()
     status 0
 }
 
-tap_cases a_job_starts_after_others what_waits_for_others_can_be_stopped an_array_is_one_job_per_index \
+tap_cases a_job_starts_after_others what_waits_for_others_can_be_stopped an_array_is_one_job_per_index a_job_of_an_array_is_run_again_in_its_place \
     an_array_runs_so_many_at_a_time a_job_of_higher_priority_gets_the_place who_may_not_be_preempted_stays \
     a_preempted_job_that_is_stopped_is_stopped
