@@ -335,7 +335,8 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
     if (e->best >= 0)
         str_from_f64(e->trials.at[e->best].final, best);
     buf_printf(b, "%-10s  %-20s  %7zu  %-12s  %s\n", e->set.id,
-               exp_status_name(e->status), e->trials.n, best, e->set.name);
+               exp_status_name(exp_status_now(e->status, alive)), e->trials.n, best,
+               e->set.name);
 }
 
 static void list_head(const struct show_conf *o, struct buf *b)

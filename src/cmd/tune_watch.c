@@ -140,13 +140,16 @@ static void show_running(const struct experiment *e, size_t width, struct buf *b
 void tune_show(const struct experiment *e, const struct tune_at *at, size_t width,
                struct buf *b)
 {
+    enum exp_status now = exp_status_now(e->status, at->alive);
     const char *tuner = e->set.tuner_class ? e->set.tuner_class : e->set.tuner;
     const char *assessor =
         e->set.assessor_class ? e->set.assessor_class : e->set.assessor;
     buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
-               e->set.id, e->set.name[0] ? "  " : "", e->set.name,
-               exp_status_name(e->status),
-               !at->alive           ? ""
+               e->set.id, e->set.name[0] ? "  " : "", e->set.name, exp_status_name(now),
+               now == EXP_INTERRUPTED
+                   ? ": what ran it is gone; `trainyard tune resume` goes "
+                     "on with it"
+               : !at->alive         ? ""
                : tune_at_served(at) ? ", the server runs it"
                                     : ", a process runs it",
                tuner, (uintmax_t)experiment_seed(e), assessor ? "; assessor " : "",

@@ -41,6 +41,13 @@ const char *trial_status_name(enum trial_status s)
     return names[s];
 }
 
+enum exp_status exp_status_now(enum exp_status s, bool alive)
+{
+    bool under_way =
+        s == EXP_RUNNING || s == EXP_NO_MORE_TRIAL || s == EXP_TUNER_NO_MORE_TRIAL;
+    return under_way && !alive ? EXP_INTERRUPTED : s;
+}
+
 bool trial_status_ended(enum trial_status s)
 {
     return s != TS_WAITING && s != TS_RUNNING;

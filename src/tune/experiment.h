@@ -41,6 +41,8 @@ enum trial_status {
 const char *exp_status_name(enum exp_status s);
 const char *trial_status_name(enum trial_status s);
 bool trial_status_ended(enum trial_status s);
+/* Of an experiment whose log says `s`; `alive`: a process runs it. */
+enum exp_status exp_status_now(enum exp_status s, bool alive);
 
 #define EXP_ID_SIZE 40
 #define TRIAL_ID_SIZE 8

@@ -135,7 +135,7 @@ void tune_report_experiment(const struct experiment *e, bool alive, struct buf *
     buf_puts(b, ", ");
     put_key(b, "project", e->set.project);
     buf_puts(b, ", ");
-    put_key(b, "status", exp_status_name(e->status));
+    put_key(b, "status", exp_status_name(exp_status_now(e->status, alive)));
     buf_printf(b, ", \"managed\": %s, \"trials\": {", alive ? "true" : "false");
     for (int i = 0; i < TRIAL_STATUSES; i++)
         buf_printf(b, "%s\"%s\": %jd", i ? ", " : "",

@@ -99,6 +99,29 @@ suggestions() { "$TRAINYARD" tune trials --dir "$1" --json | python3 -c '
 import json, sys
 for t in sorted(json.load(sys.stdin), key=lambda t: t["trial"]): print(t["status"], t["value"], t["parameters"])'; }
 
+what_was_killed_is_interrupted_and_goes_on()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 4'
+    sed -i "s|^trialCommand.*|trialCommand: python3 $PWD/trial.py|" config.yml
+    export NAP=0.5
+    "$TRAINYARD" tune create --config config.yml --dir exps/one --wait >/dev/null 2>&1 &
+    for _ in $(seq 200); do "$TRAINYARD" tune get --dir exps/one 2>/dev/null | grep -q "a process runs it" && break; sleep 0.05; done
+    run "$TRAINYARD" tune get --dir exps/one --json
+    json 'd["status"] == "RUNNING" and d["managed"]'
+    kill -9 $!
+    wait $! 2>/dev/null
+    run "$TRAINYARD" tune get --dir exps/one
+    out_has 'INTERRUPTED: what ran it is gone; `trainyard tune resume` goes on with it'
+    run "$TRAINYARD" tune list --dir exps
+    out_has INTERRUPTED
+    run "$TRAINYARD" tune get --dir exps/one --json
+    json 'd["status"] == "INTERRUPTED" and not d["managed"]'
+    run timeout 60 "$TRAINYARD" tune resume --dir exps/one --wait
+    status 0
+    run "$TRAINYARD" tune get --dir exps/one --json
+    json 'd["status"] == "DONE" and d["trials"]["SUCCEEDED"] == 4'
+}
+
 # TUNE_KILL_TRIALS=200 for a longer run than the tests have time for.
 killed_managers_and_trials_change_nothing()
 {
@@ -328,7 +351,7 @@ a_study_answers_line_by_line()
 }
 
 tap_cases a_study_answers_line_by_line an_experiment_runs_to_its_end ids_and_the_latest_experiment \
-    killed_managers_and_trials_change_nothing a_second_manager_is_refused stop_ends_the_trials \
+    what_was_killed_is_interrupted_and_goes_on killed_managers_and_trials_change_nothing a_second_manager_is_refused stop_ends_the_trials \
     an_assessor_stops_the_bad_ones parameters_stand_in_the_command_and_results_on_a_line \
     trials_that_all_fail_end_the_experiment bad_files_are_refused_with_their_place \
     a_tuner_that_is_not_supported_is_refused_before_anything_is_made \
