@@ -129,8 +129,12 @@ static enum rc job_exec_command(const void *conf, const struct opt_args *args,
 static enum rc job_shell_command(const void *conf, const struct opt_args *args,
                                  struct err *err)
 {
+    /* Of an account without a name a prompt says which job it is. */
     static const char *const argv[] = {
-        "/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; fi; exec sh",
+        "/bin/sh", "-c",
+        "export PS1='${TRAINYARD_JOB_ID}:\\w\\$ '; if command -v bash >/dev/null; then id -un "
+        ">/dev/null 2>&1 && exec bash; exec bash --norc; fi; "
+        "PS1='${TRAINYARD_JOB_ID}:${PWD}$ ' exec sh",
         NULL};
     struct job_exec_ask x = {.argv = argv, .n = 3, .terminal = true};
     if (!isatty(0))

@@ -8,7 +8,8 @@
 
 unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
 
-# sit WORDS INPUT COMMAND...: at a terminal of 33 lines and 99 columns; types INPUT when it has seen WORDS.
+# sit WORDS INPUT COMMAND...: at a terminal of 33 lines and 99 columns; types INPUT when it has seen WORDS, and has 44
+# lines and 122 columns after the answer.
 sit()
 {
     cat >sit.py <<'PY'
@@ -28,7 +29,10 @@ while time.time() < end:
         if not data:
             break
         seen += data
-    if not typed and (sys.argv[1].encode() in seen or time.time() > end - 50):
+    if typed and b"tty yes [" in seen:
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 122, 0, 0))
+        typed = None
+    if typed is False and (sys.argv[1].encode() in seen or time.time() > end - 50):
         os.write(fd, sys.argv[2].encode())
         typed = True
 sys.stdout.buffer.write(seen)
@@ -78,11 +82,13 @@ END
 
 shell_works()
 {
-    sit '$' 'stty size; echo "tty $(test -t 0 && echo yes) [$CITY]"; exit 9
+    sit '$' 'stty size; echo "tty $(test -t 0 && echo yes) [$CITY]"; until [ "$(stty size)" = "44 122" ]; do sleep 0.1; done; stty size; exit 9
 ' "$TRAINYARD" job shell "$1"
     status 9
     out_has "33 99"
     out_has "tty yes [Ulm]"
+    out_has 'stty size; echo "tty' # what is typed is shown
+    grep -qE '^.?44 122' .out || fail "a change of the window is not told"
     run "$TRAINYARD" job shell "$1"
     status 2
     err_has "stdin is not a terminal"
@@ -133,6 +139,7 @@ over_a_server_it_is_as_isolated_as_the_worker()
     wait_for_log "$id" up
     looks_around "$id"
     shell_works "$id"
+    out_lacks "no name"
     uid=$("$TRAINYARD" job exec "$id" -- id -u)
     [ "$uid" -ge 1879100000 ] || fail "user id $uid"
     run "$TRAINYARD" job exec "$id" -- sh -c "tr -d '\t' </proc/self/status; ls /proc | grep -c '^[0-9]'; ls -A '$PWD/yard'; touch /etc/x"
@@ -314,6 +321,7 @@ it_works_in_containers()
     run "$TRAINYARD" job exec "$id" -- /bin/sh -c 'echo "[$CITY]"; cat here; exit 7'
     status 7
     printf '[Ulm]\nfrom the job\n' | out_is
+    shell_works "$id"
     local signal
     for signal in TERM KILL; do
         "$TRAINYARD" job exec "$id" -- /bin/sh -c 'sleep 4721; true' &

@@ -8,7 +8,7 @@ make_image()
 {
     local root=image-root file lib
     mkdir -p "$root/bin" "$root/tmp" "$root/proc" "$root/dev" "$root/etc"
-    for file in sh ls cat sleep env mkdir; do
+    for file in sh ls cat sleep env mkdir stty; do
         cp "$(readlink -f "$(command -v $file)")" "$root/bin/$file"
         for lib in $(ldd "$(command -v $file)" | grep -o '/[^ ]*'); do
             mkdir -p "$root$(dirname "$lib")"
