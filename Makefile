@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs chaos chaos-ranks bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -98,6 +98,9 @@ bench-jobs: build ## measure the store and the queue of jobs
 chaos: build ## kill everything at random under 200 jobs, on both stores
 	@tools/deps test
 	@CHAOS_JOBS=200 CHAOS_SECONDS=600 TRAINYARD=$(CURDIR)/build/release/trainyard tests/it/chaos.sh
+
+chaos-ranks: build ## kill a random rank of a training 50 times (RANKS_KILLS)
+	@RANKS_KILLS=$${RANKS_KILLS:-50} TRAINYARD=$(CURDIR)/build/release/trainyard tests/it/ranks_kill.sh
 
 bench-memory: build ## measure what an embedding table takes beside its rows
 	@tools/bench build/release memory

@@ -34,6 +34,7 @@ struct mpi_comm {
     MPI_Comm mpi;
     struct mpi_beat *beat; /* NULL: nobody watches whether ranks are alive */
     int64_t timeout_ms, piece;
+    int crowded;              /* waits that nap at once: the cores are busy */
     int kind;                 /* of the call under way, for messages */
     bool *left;               /* [world]: has closed its comm */
     struct mpi_hello *hellos; /* [2 * world]: received, then sent */

@@ -16,6 +16,8 @@
 #define SPINS 400            /* looks before the core is given away */
 #define LOOKS_PER_NEWS 32    /* looks at requests for one at messages of others */
 #define YIELD_NS 2000000     /* then naps */
+#define CROWDED_NS 500000    /* that giving the core away took: somebody else had it */
+#define CROWDED_CALLS 64     /* waits with naps alone, then it is tried again */
 #define NAP_NS 50000         /* short against any network's round trip that matters */
 #define ABSENT_MAX (1 << 16) /* bytes of a list of ranks */
 
@@ -161,14 +163,21 @@ static enum rc time_out(struct mpi_comm *c, MPI_Request *requests, bool from,
     return break_with(c, rc, &why, err);
 }
 
-static void pause_between_looks(int64_t looks, int64_t waited_ns)
+/* Where others want the core, too, giving it away costs a turn of each of them; who wakes
+ * from a nap comes first.
+ */
+static void pause_between_looks(struct mpi_comm *c, int64_t looks, int64_t waited_ns)
 {
     if (looks < SPINS)
         return;
-    if (waited_ns < YIELD_NS)
+    if (waited_ns < YIELD_NS && c->crowded <= 0) {
+        int64_t start = clock_mono_ns();
         sched_yield();
-    else
+        if (clock_mono_ns() - start > CROWDED_NS)
+            c->crowded = CROWDED_CALLS;
+    } else {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
 }
 
 /* What is still awaited is given up, as far as MPI can. */
@@ -198,8 +207,9 @@ enum rc mpi_wait(struct mpi_comm *c, MPI_Request *requests, int n, bool from,
             if (!rc && waited > c->timeout_ms * 1000000)
                 rc = time_out(c, requests, from, err);
         }
-        pause_between_looks(looks, waited);
+        pause_between_looks(c, looks, waited);
     }
+    c->crowded -= c->crowded > 0;
     if (rc && from)
         cancel(requests, n);
     return rc;

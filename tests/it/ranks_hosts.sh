@@ -43,7 +43,7 @@ on()
     local i=$1
     shift
     mkdir -p "t$i"
-    TY_TEST_RUN=$PWD TMPDIR=$PWD/t$i nsenter -t "${host_pids[i]}" -n -u timeout 60 "$@" >"host$i.log" 2>&1 </dev/null &
+    TY_TEST_RUN=$PWD TMPDIR=$PWD/t$i nsenter -t "${host_pids[i]}" -n -u timeout 200 "$@" >"host$i.log" 2>&1 </dev/null &
     launchers[i]=$!
 }
 # ended I: the exit status of that launcher, in $got
