@@ -75,8 +75,8 @@ static enum rc check_image(const struct request *q, struct err *err)
 static enum rc check_dataset(const struct request *q, struct str name, struct err *err)
 {
     char own[256], text[300];
-    if (str_starts(name.p, SNAPSHOT_PREFIX) || name.n == 0)
-        return RC_OK; /* sent with the job */
+    if (name.n == 0)
+        return RC_OK; /* none can be meant, which is said later */
     snprintf(own, sizeof(own), "%.*s", (int)(name.n < 200 ? name.n : 200), name.p);
     if (matches(own, q->rules->datasets, q->rules->n_datasets))
         return RC_OK;
@@ -102,7 +102,8 @@ static enum rc check_datasets(const struct request *q, struct err *err)
     const struct jobspec_JobSpec *s = q->spec->s;
     enum rc rc = RC_OK;
     for (int64_t i = 0; i < s->n_input && !rc; i++)
-        rc = check_dataset(q, dataset_name(s->input[i].value), err);
+        if (!str_starts(s->input[i].value, SNAPSHOT_PREFIX)) /* sent with the job */
+            rc = check_dataset(q, dataset_name(s->input[i].value), err);
     for (int64_t i = 0; i < s->n_output && !rc; i++)
         rc = check_dataset(q, dataset_name(s->output[i].value), err);
     for (int64_t i = 0; i < s->n_data && !rc; i++)

@@ -237,6 +237,29 @@ static void a_log_is_followed_until_the_server_ends(void)
     mem_free(body);
 }
 
+/* This server isolates nothing. */
+static void a_server_without_isolation_lets_in_admins_alone(void)
+{
+    static const struct {
+        const char *method, *path, *body;
+        int status;
+    } rows[] = {
+        {"POST", "/api/v1/users", "{\"name\": \"sam\", \"role\": \"submitter\"}", 409},
+        {"POST", "/api/v1/users", "{\"name\": \"vera\", \"role\": \"viewer\"}", 409},
+        {"POST", "/api/v1/users", "{\"name\": \"eve\", \"role\": \"admin\"}", 201},
+        {"PATCH", "/api/v1/users/eve", "{\"role\": \"submitter\"}", 409},
+        {"PATCH", "/api/v1/users/eve", "{\"disabled\": true}", 200},
+        {"DELETE", "/api/v1/users/eve", NULL, 204},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char *body = NULL;
+        CHECK_INT(ask(rows[i].method, rows[i].path, rows[i].body, &body), rows[i].status);
+        if (rows[i].status == 409)
+            CHECK_HAS(body, "\"E5020\"");
+        mem_free(body);
+    }
+}
+
 static void what_cannot_be_started_says_why(void)
 {
     struct api *other = NULL;
@@ -338,6 +361,7 @@ static const struct tap_case cases[] = {
     TAP(all_that_is_wrong_with_a_job_is_told),
     TAP(many_may_ask_at_once),
     TAP(experiments_are_shown),
+    TAP(a_server_without_isolation_lets_in_admins_alone),
     TAP(a_log_is_followed_until_the_server_ends),
     TAP(what_cannot_be_started_says_why),
 };
