@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs chaos chaos-ranks bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs bench-ranks chaos chaos-ranks bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -84,6 +84,9 @@ bench-tune: build ## measure the tuners beside Optuna
 
 bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release engine
+
+bench-ranks: build ## measure one, two ranks and two threads on the same training
+	@tools/bench build/release ranks
 
 bench-save: build ## what checkpoints cost a run
 	@tools/bench build/release save
