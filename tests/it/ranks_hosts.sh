@@ -125,13 +125,17 @@ a_port_in_use_is_named()
 {
     config && data
     hosts 1
-    export PROCESS_GROUP_TIMEOUT_SECONDS=5
+    export PROCESS_GROUP_TIMEOUT_SECONDS=60
     on 1 "$TRAINYARD" launch "${meet[@]}" train c.config
-    sleep 1
+    for _ in $(seq 200); do # 29555 in hexadecimal
+        nsenter -t "${host_pids[1]}" -n cat /proc/net/tcp /proc/net/tcp6 | grep -q ':7373 ' && break
+        sleep 0.1
+    done
     nsenter -t "${host_pids[1]}" -n -u "$TRAINYARD" launch "${meet[@]}" train c.config >.out 2>.err
     got=$?
     status 1
     err_has "error[E2504]: cannot listen on port 29555: Address already in use; another run has it: choose another --master-port"
+    kill "${launchers[1]}"
     ended 1
     no_hosts
 }
@@ -140,7 +144,7 @@ who_does_not_know_the_secret_is_refused()
 {
     config && data
     hosts 2
-    export PROCESS_GROUP_TIMEOUT_SECONDS=4
+    export PROCESS_GROUP_TIMEOUT_SECONDS=20
     on 1 "$TRAINYARD" launch "${meet[@]}" train c.config
     on 2 "$TRAINYARD" launch "${meet[@]}" --rdzv-id guess --node-rank 1 train c.config
     ended 2

@@ -64,7 +64,7 @@ rank_pid()
 # appears PATH: waits until it is there
 appears()
 {
-    for _ in $(seq 600); do
+    for _ in $(seq 2400); do
         [ -e "$1" ] && return
         sleep 0.05
     done
