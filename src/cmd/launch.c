@@ -100,30 +100,38 @@ static bool has_word(const struct opt_args *args, const char *a, const char *b)
     return false;
 }
 
-/* The words of the command; one of this program gets its path in front. Without mpirun a
- * training has as many shards as there would be ranks; started again, it resumes.
+/* Without mpirun a training has as many shards as there would be ranks, unless the user
+ * says how many; started again, it resumes.
  */
+static void add_options(const struct launcher *l, word_vec *v)
+{
+    char shards[32];
+    if (!l->mpirun) {
+        snprintf(shards, sizeof(shards), "%jd",
+                 (intmax_t)(l->conf->nproc_per_node * l->most));
+        words_add(v, "--shards");
+        words_add(v, shards);
+    }
+    if (l->restarts > 0 && !has_word(l->args, "--continue", "--continue-train"))
+        words_add(v, "--continue");
+}
+
+/* The words of the command; one of this program gets its path in front. */
 static void add_command(const struct launcher *l, word_vec *v)
 {
     const struct opt_args *args = l->args;
-    char self[4096], shards[32];
+    char self[4096];
     int words = 0;
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n > 0 && cmd_find((int)args->n, (char *const *)(uintptr_t)args->at, &words)) {
         self[n] = '\0';
         words_add(v, self);
     }
-    for (size_t i = 0; i < args->n; i++)
+    for (size_t i = 0; i < args->n; i++) {
         words_add(v, args->at[i]);
-    if (is_training(args) && !l->mpirun) {
-        snprintf(shards, sizeof(shards), "%jd",
-                 (intmax_t)(l->conf->nproc_per_node * l->most));
-        words_add(v, "--shards");
-        words_add(v, shards);
+        if (i == 0 && is_training(args)) /* what follows may be behind a "--" */
+            add_options(l, v);
     }
-    if (is_training(args) && l->restarts > 0 &&
-        !has_word(args, "--continue", "--continue-train"))
-        words_add(v, "--continue");
 }
 
 /* A variable for all ranks. */

@@ -118,6 +118,22 @@ a_run_that_fails_starts_again_from_its_last_checkpoint()
     grep -q "^done " logs/rank-0.log || fail "rank 0 has no log"
 }
 
+# torchrun puts the config behind a "--".
+torchrun_starts_again_too()
+{
+    long_run
+    ln -s "$TRAINYARD" torchrun
+    mkdir -p t
+    TY_TEST_RUN=$PWD TMPDIR=$PWD/t ./torchrun --nproc-per-node=2 --max-restarts=1 -m tzrec.train_eval --pipeline_config_path c.config \
+        --model_dir m --edit_config_json '{"data_config.batch_size": 16, "train_config.num_epochs": 4}' >log 2>&1 </dev/null &
+    launcher=$!
+    appears m/model.ckpt-20
+    kill -KILL "$(rank_pid 1)"
+    wait "$launcher" || { fail "exit status $?"; show log; }
+    log_has "restart 1 of 1, from the last checkpoint"
+    log_has "resumed     from m/model.ckpt-"
+}
+
 a_wrong_config_is_not_tried_again()
 {
     long_run
@@ -146,5 +162,6 @@ tap_cases \
     a_loss_that_is_not_a_number_names_its_rank \
     a_rank_without_memory_names_itself \
     a_run_that_fails_starts_again_from_its_last_checkpoint \
+    torchrun_starts_again_too \
     a_wrong_config_is_not_tried_again \
     progress_names_the_slowest_rank
