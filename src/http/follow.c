@@ -3,7 +3,9 @@
  * something to read. Then its connection is suspended and it waits in the list of its
  * topic (job, log, attempt). The thread here compares the size of each topic's file with
  * what its followers have read, and wakes those that are behind. Whether a topic is over
- * is looked at before the file is read, so what was written last is never missed.
+ * is looked at before the file is read, so what was written last is never missed. Every
+ * other second it looks whether followers may still see the job, and ends the streams of
+ * those who may not.
  */
 #include "http/follow.h"
 
@@ -23,7 +25,8 @@
 #include "job/state.h"
 
 #define TICK_NS 50000000
-#define STATE_EVERY 6 /* ticks between looks at the store */
+#define STATE_EVERY 6   /* ticks between looks at the store */
+#define RIGHTS_EVERY 40 /* and at who may */
 #define BEAT_NS (15 * CLOCK_SECOND)
 #define CHUNK 16384
 #define EVENT_MAX (CHUNK * 8)
@@ -47,7 +50,8 @@ struct follower {
     struct topic *topic;
     struct follower *next, *prev; /* of the topic */
     int64_t offset, since;        /* since: waits from then on */
-    bool waiting, fixed, done;
+    bool waiting, fixed, done, revoked;
+    struct http_rights_case who;
     struct buf out; /* event text that is being sent */
     size_t sent;
 };
@@ -140,8 +144,8 @@ static void look_at_file(struct topic *t, int64_t now, bool closing)
     if (stat(t->path, &st) == 0)
         t->size = st.st_size;
     for (struct follower *w = t->first; w; w = w->next)
-        if (w->waiting &&
-            (closing || t->over || t->size > w->offset || now - w->since > BEAT_NS))
+        if (w->waiting && (closing || t->over || w->revoked || t->size > w->offset ||
+                           now - w->since > BEAT_NS))
             follow_wake(w);
 }
 
@@ -199,6 +203,19 @@ static void look_at_jobs(struct http_follows *f)
     pthread_mutex_lock(&f->lock);
 }
 
+/* A store that does not answer takes nobody's right away. */
+static void look_at_rights(struct http_follows *f)
+{
+    struct http_rights r;
+    pthread_mutex_unlock(&f->lock);
+    enum rc rc = http_rights_open(f->place->store, &r, NULL);
+    pthread_mutex_lock(&f->lock);
+    for (struct topic *t = f->topics; t && !rc; t = t->next)
+        for (struct follower *w = t->first; w; w = w->next)
+            w->revoked |= !http_rights_sees(&r, &w->who);
+    http_rights_close(&r);
+}
+
 static void *follow_watch(void *arg)
 {
     struct http_follows *f = arg;
@@ -214,6 +231,8 @@ static void *follow_watch(void *arg)
         pthread_cond_timedwait(&f->ended, &f->lock, &until);
         if (f->topics && i % STATE_EVERY == 0)
             look_at_jobs(f);
+        if (f->topics && i % RIGHTS_EVERY == 0)
+            look_at_rights(f);
         for (struct topic *t = f->topics; t; t = t->next)
             look_at_file(t, clock_mono_ns(), f->closing);
     }
@@ -310,7 +329,7 @@ static bool follow_fill(struct follower *w)
 {
     struct http_follows *f = w->all;
     pthread_mutex_lock(&f->lock);
-    bool over = w->topic->over, closing = f->closing;
+    bool over = w->topic->over, closing = f->closing || w->revoked;
     pthread_mutex_unlock(&f->lock);
     if (!closing && read_more(w, over))
         return true;
@@ -368,8 +387,11 @@ enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
                           struct MHD_Response **out, struct err *err)
 {
     struct follower *w = mem_calloc(1, sizeof(*w));
-    *w = (struct follower){
-        .all = f, .conn = conn, .offset = start->offset, .fixed = start->fixed};
+    *w = (struct follower){.all = f,
+                           .conn = conn,
+                           .offset = start->offset,
+                           .fixed = start->fixed,
+                           .who = start->who};
     buf_init(&w->out, EVENT_MAX);
     buf_puts(&w->out, "retry: 2000\n\n");
     pthread_mutex_lock(&f->lock);

@@ -17,6 +17,7 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
+#include "http/rights.h"
 #include "job/place.h"
 
 struct http_follows;
@@ -32,7 +33,8 @@ int64_t http_follows_count(struct http_follows *f);
 struct http_follow_start {
     const char *job, *log; /* "0", "prepare" */
     int64_t attempt, offset;
-    bool fixed; /* this attempt alone */
+    bool fixed;                  /* this attempt alone */
+    struct http_rights_case who; /* asked again while it lasts */
 };
 /* The answer to the connection. RC_NOMEM. */
 enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,

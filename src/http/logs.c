@@ -165,6 +165,9 @@ static enum rc logs_follow(struct http_call *c, const struct store_job *j,
         mem_free(path);
     }
     take_last_id(c, &s);
+    snprintf(s.who.token, sizeof(s.who.token), "%s", c->who.token);
+    snprintf(s.who.owner, sizeof(s.who.owner), "%s", j->owner);
+    snprintf(s.who.project, sizeof(s.who.project), "%s", j->project);
     c->type = "text/event-stream";
     return http_follows_open(c->api->follows, c->conn, &s, &c->streaming, err);
 }

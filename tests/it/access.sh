@@ -433,7 +433,31 @@ a_policy_for_nobody_is_refused()
     finish
 }
 
+# A stream of a log lasts as long as the right to see it.
+a_follower_who_may_not_any_more_hears_no_more()
+{
+    local id n=0 pids=() tokens
+    yard
+    id=$(as "$bob" job submit --project ads -- 'echo first; while [ ! -e /ml/output/model/go ]; do sleep 0.2; done; echo later' 2>/dev/null)
+    tokens=("$ann" "$vera" "$(as "$admin" token create bob)" "$bob" "$(as "$admin" token create bob --expires 5s)")
+    for token in "${tokens[@]}"; do
+        curl -sN -H "Authorization: Bearer $token" "$url/api/v1/jobs/$id/logs/0?follow=true" >"stream-$n" &
+        pids+=($!)
+        n=$((n + 1))
+    done
+    for i in 0 1 2 3 4; do soon "$i follows" grep -q first "stream-$i"; done
+    as "$admin" user update ann --no-projects
+    as "$admin" user update vera --disable
+    as "$admin" token delete "$(as "$admin" token list bob --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[1]["id"])')"
+    for i in 0 1 2 4; do soon "stream $i ends" test ! -e "/proc/${pids[$i]}/fd/0"; done
+    touch "yard/jobs/$id/ml/output/model/go"
+    soon "bob goes on" grep -q later stream-3
+    for i in 0 1 2 4; do grep -q later "stream-$i" && fail "stream $i went on"; done
+    finish
+}
+
 tap_cases \
+    a_follower_who_may_not_any_more_hears_no_more \
     what_is_somebody_elses_answers_as_what_is_not_there \
     a_rule_that_can_never_come_true_is_refused \
     the_log_of_notifications_shows_ones_own \
