@@ -156,7 +156,9 @@ static enum rc take_model(struct http_call *c, const char *text, char **uri,
                          text);
     enum rc rc = store_model_get(c->place.store, name, version, &l, err);
     if (!rc && !http_call_sees_model(c, &l.at[0]))
-        rc = err_coded(err, RC_NOTFOUND, E3111, "no model '%.100s'", text);
+        rc = RC_NOTFOUND;
+    if (rc == RC_NOTFOUND) /* in the same words, whether there is one or not */
+        rc = err_coded(err, rc, E3111, "no model '%.150s'", text);
     if (!rc) {
         struct job_place owner = c->place;
         owner.owner = l.at[0].owner;

@@ -96,10 +96,12 @@ static enum rc find_model(struct http_call *c, struct store_models *out, struct 
     enum rc rc = store_model_get(c->place.store, c->params[0], version, out, err);
     if (!rc && !http_call_sees_model(c, &out->at[0])) {
         store_models_release(out);
-        rc = err_coded(err, RC_NOTFOUND, E3111, "no model '%.128s:%.20s'", c->params[0],
-                       c->params[1]);
+        rc = RC_NOTFOUND;
     }
-    return rc;
+    /* In the same words, whether there is none or it is not the caller's to see. */
+    return rc == RC_NOTFOUND ? err_coded(err, rc, E3111, "no model '%.128s:%.20s'",
+                                         c->params[0], c->params[1])
+                             : rc;
 }
 
 static bool is_away(const struct http_call *c, const struct store_model *m)

@@ -330,7 +330,7 @@ a_member_controls_a_job_and_its_owner_deletes_it()
 
 what_is_somebody_elses_answers_as_what_is_not_there()
 {
-    local path method name=nightly
+    local path method id long name=nightly
     yard
     as "$ann" schedule create "$name" --cron @daily --project ads -- true >/dev/null
     as "$ann" notify create --webhook http://127.0.0.1:9/x --state Failed >rule 2>/dev/null
@@ -352,6 +352,24 @@ POST /resume
 POST /run
 GET /runs
 END
+    as "$ann" job run -- 'echo m >/ml/output/model/m' >job 2>/dev/null
+    id=$(as "$ann" job list --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')
+    as "$ann" model register "$name" --job "$id" >/dev/null
+    as "$ann" model register "$long" --job "$id" >/dev/null
+    run as "$ann" model show "$long"
+    status 0
+    for path in "" /versions/1 /versions/latest /versions/9 '/versions/latest/file?path=m'; do
+        for n in "$name:missing" "$long:${long%?}m"; do
+            for one in "${n%%:*}" "${n#*:}"; do
+                curl -s -w '%{http_code}' -H "Authorization: Bearer $carl" "$url/api/v1/models/$one$path" | sed "s/$one/NAME/" >"answer-$one"
+                for v in "" :1; do
+                    curl -s -w '%{http_code}' -X POST -H "Authorization: Bearer $carl" -H 'Content-Type: application/json' \
+                        -d "{\"command\":\"true\",\"input\":{\"m\":\"model:$one$v\"}}" "$url/api/v1/jobs" | sed "s/$one/NAME/" >>"answer-$one"
+                done
+            done
+            cmp -s "answer-${n%%:*}" "answer-${n#*:}" || fail "$path tells whether a model is there: $(cat answer-*)"
+        done
+    done
     refused E5301 "$carl" notify create --webhook http://127.0.0.1:9/x --state Failed --schedule nightly
     sed s/nightly/NAME/ .err >there
     refused E5301 "$carl" notify create --webhook http://127.0.0.1:9/x --state Failed --schedule missing
