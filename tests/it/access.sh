@@ -352,7 +352,7 @@ POST /resume
 POST /run
 GET /runs
 END
-    as "$ann" job run -- 'echo m >/ml/output/model/m' >job 2>/dev/null
+    as "$ann" job run -- 'echo m >/ml/output/model/m' >/dev/null 2>&1
     id=$(as "$ann" job list --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')
     as "$ann" model register "$name" --job "$id" >/dev/null
     as "$ann" model register "$long" --job "$id" >/dev/null
