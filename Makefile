@@ -56,7 +56,7 @@ deb: build ## a Debian package in build/release
 cuda: ## the program and its plug-in for NVIDIA cards: build/cuda (needs no card)
 	@tools/deps build cuda
 	@home=$$(tools/cuda-toolkit build/cuda-toolkit) && cmake --preset cuda -DTY_CUDA_HOME=$$home
-	@cmake --build --preset cuda -j $(JOBS) --target trainyard trainyard_cuda model_test_golden
+	@cmake --build --preset cuda -j $(JOBS) --target trainyard trainyard_cuda model_test_golden cuda_test_lookup
 
 test-cuda: cuda ## the goldens on the card; without one, that the program says so
 	@tests/cuda/run build/cuda

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step MODEL BATCH [THREADS] [bf16] [varlen] [SECONDS]: training steps on batches in
+/* step MODEL BATCH [THREADS] [bf16|tf32] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]: training steps on batches in
  * memory.
  *
  * The same shapes as torch_peer.py: dlrm, deepfm, mmoe, din, and lookup, which is the
@@ -7,8 +7,12 @@
  * are log-uniform. Prints one line of JSON: samples per second by the median and the best
  * step, milliseconds by phase, median and best, and of processor time of all threads,
  * mean and best. With
- * - for SECONDS it does so for each line of its input, which says how many.
+ * - for SECONDS it does so for each line of its input, which says how many. With
+ * device=LIBRARY the graph runs on the device of that plug-in, which keeps the tables;
+ * phases are then what the host takes to queue them. rows=N and dim=N change the tables of
+ * dlrm, uniform draws ids evenly.
  */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +23,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "embed/embed.h"
+#include "embed/lookup.h"
 #include "model/model.h"
+#include "nn/device_plugin.h"
 #include "nn/optim/optim.h"
 #include "text/conf.h"
 
@@ -47,6 +52,8 @@ struct bench {
     int64_t negatives; /* that a sampler draws for the batch */
     bool varlen;
     bool rows_only; /* no graph: lookups and updates */
+    bool uniform;
+    struct device *device; /* NULL: the CPU */
     int64_t *offsets[BATCHES];
     struct embed_slot_ids slots[BATCHES][SLOTS_MAX];
     struct optim *optim;
@@ -75,14 +82,16 @@ static const struct {
               {"brand", 461498},
               {"price", 99}};
 
+static int64_t dim = 16, criteo_rows = 100000; /* dim=N, rows=N */
+
 static void add_id(struct buf *b, const char *name, int64_t rows)
 {
     buf_printf(
         b,
         "feature_configs { id_feature { feature_name: '%s' expression: 'user:%s' "
-        "embedding_dim: 16 num_buckets: %jd init_fn: 'nn.init.uniform_,a=-0.01,b=0.01' } "
+        "embedding_dim: %jd num_buckets: %jd init_fn: 'nn.init.uniform_,a=-0.01,b=0.01' } "
         "}\n",
-        name, name, (intmax_t)rows);
+        name, name, (intmax_t)dim, (intmax_t)rows);
 }
 
 static void add_names(struct buf *b, const char *key, const char *prefix, int n)
@@ -103,7 +112,7 @@ static void criteo_features(struct buf *b)
             i, i);
     for (int i = 0; i < 26; i++) {
         snprintf(name, sizeof(name), "c%d", i);
-        add_id(b, name, 100000);
+        add_id(b, name, criteo_rows);
     }
 }
 
@@ -173,10 +182,11 @@ static bool write_config(const char *model, struct buf *b)
         add_names(b, "feature_names", "c", 26);
         buf_puts(b, " } feature_groups { group_name: 'dense' group_type: DEEP");
         add_names(b, "feature_names", "d", 13);
-        buf_puts(
+        buf_printf(
             b,
-            " } dlrm { dense_mlp { hidden_units: [512, 256, 16] } arch_with_sparse: false"
-            " final { hidden_units: [512, 256] } }");
+            " } dlrm { dense_mlp { hidden_units: [512, 256, %jd] } arch_with_sparse: false"
+            " final { hidden_units: [512, 256] } }",
+            (intmax_t)dim);
     } else if (criteo) {
         buf_puts(b, " feature_groups { group_name: 'wide' group_type: WIDE");
         add_names(b, "feature_names", "c", 26);
@@ -216,8 +226,10 @@ static bool write_config(const char *model, struct buf *b)
     return true;
 }
 
-static int64_t draw_id(struct rng *r, int64_t rows)
+static int64_t draw_id(const struct bench *b, struct rng *r, int64_t rows)
 {
+    if (b->uniform)
+        return (int64_t)rng_below(r, (uint64_t)rows);
     double u = rng_f64(r);
     uint64_t x = (uint64_t)pow((double)rows, u) - 1;
     return (int64_t)(rows > 100 ? x * 2654435761u % (uint64_t)rows : x % (uint64_t)rows);
@@ -263,8 +275,7 @@ static void draw_batch(struct bench *b, int k)
         int64_t n = rows_of(b, k, in->axis);
         int64_t *ids = mem_calloc((size_t)n, sizeof(*ids));
         for (int64_t x = 0; x < n; x++)
-            ids[x] = draw_id(
-                &r, embed_slot_table(embed_of(b->m->lookup), in->slot)->conf.rows);
+            ids[x] = draw_id(b, &r, lookup_slot_table(b->m->lookup, in->slot)->rows);
         b->slots[k][in->slot] = (struct embed_slot_ids){.ids = ids, .rows = n};
     }
 }
@@ -318,11 +329,41 @@ static void lap(struct bench *b, enum backend_phase p, int64_t *since)
     *since = now;
 }
 
+/* Vectors into the graph, where it has them. */
+static enum rc look_up(struct bench *b, int k, struct err *err)
+{
+    struct model *m = b->m;
+    struct view views[SLOTS_MAX];
+    bool there = m->lookup->ops->on_device;
+    enum rc rc = lookup_prepare(m->lookup, b->slots[k], true, err);
+    for (size_t i = 0; i < m->embedded.n; i++)
+        views[i] = there ? graph_device_view(m->graph, m->embedded.at[i])
+                         : graph_write_begin(m->graph, m->embedded.at[i]);
+    if (!rc)
+        rc = lookup_forward(m->lookup, views, err);
+    for (size_t i = 0; i < m->embedded.n && !there; i++)
+        graph_write_end(m->graph, m->embedded.at[i]);
+    model_codes(m, b->slots[k]);
+    return rc;
+}
+
+static enum rc update_rows(struct bench *b, uint64_t t, struct err *err)
+{
+    struct model *m = b->m;
+    struct view views[SLOTS_MAX];
+    for (size_t i = 0; i < m->embedded.n; i++)
+        views[i] = b->given[i].data ? b->given[i]
+                   : m->lookup->ops->on_device
+                       ? graph_device_grad(m->graph, m->embedded.at[i])
+                       : graph_read_grad(m->graph, m->embedded.at[i]);
+    return lookup_update(m->lookup, views,
+                         &(struct embed_row_step){.lr = 0.01, .step = t + 1}, err);
+}
+
 static enum rc step(struct bench *b, uint64_t t, struct err *err)
 {
     int k = (int)(t % BATCHES);
     struct model *m = b->m;
-    struct view views[SLOTS_MAX];
     struct nn_batch_rows rows = {.n = {b->rows}};
     for (size_t i = 0; i < m->axes.n; i++) {
         rows.n[m->axes.at[i].axis] = b->offsets[k][b->rows];
@@ -337,15 +378,9 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     int64_t start = clock_mono_ns(), since = start;
     double cpu = cpu_ms();
     if (!rc)
-        rc = embed_batch(embed_of(m->lookup), b->slots[k], true, err);
+        rc = look_up(b, k, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < m->embedded.n; i++)
-        views[i] = graph_write_begin(m->graph, m->embedded.at[i]);
-    embed_forward(embed_of(m->lookup), views);
-    for (size_t i = 0; i < m->embedded.n; i++)
-        graph_write_end(m->graph, m->embedded.at[i]);
-    model_codes(m, b->slots[k]);
     lap(b, PHASE_LOOKUP, &since);
     if (!b->rows_only)
         graph_forward(m->graph, t);
@@ -353,18 +388,16 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     if (!b->rows_only)
         graph_backward(m->graph, true);
     lap(b, PHASE_BACKWARD, &since);
-    for (size_t i = 0; i < m->embedded.n; i++)
-        views[i] =
-            b->given[i].data ? b->given[i] : graph_read_grad(m->graph, m->embedded.at[i]);
-    embed_backward(embed_of(m->lookup), views,
-                   &(struct embed_row_step){.lr = 0.01, .step = t + 1});
+    rc = update_rows(b, t, err);
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
         optim_step(b->optim, t, 0);
+    if (!rc)
+        rc = graph_wait(m->graph, err);
     lap(b, PHASE_DENSE, &since);
     b->total[b->n] = (double)(since - start) * 1e-6;
     b->cpu[b->n] = cpu_ms() - cpu;
-    return RC_OK;
+    return rc;
 }
 
 static int ascending(const void *x, const void *y)
@@ -449,14 +482,29 @@ static enum rc fill_grads(struct bench *b, struct err *err)
     rng_init(&r, 3, 0, 0, 0);
     for (size_t i = 0; i < b->m->embedded.n && !rc; i++) {
         struct view v = graph_read_grad(b->m->graph, b->m->embedded.at[i]);
+        v.ld = v.width;
         /* memory as a graph has it: aligned, and in large pages */
         v.data = mem_try_large((size_t)(v.rows * v.ld), sizeof(float));
         if (!v.data)
             return err_set(err, RC_NOMEM, "no memory for gradients");
         rng_fill_uniform(&r, -0.01f, 0.01f, v.data, (size_t)(v.rows * v.ld));
         b->given[i] = v;
+        if (!b->device)
+            continue;
+        size_t bytes = (size_t)(v.rows * v.ld) * sizeof(float);
+        b->given[i].data = b->device->ops->alloc(b->device, bytes);
+        b->device->ops->copy(b->device, b->given[i].data, v.data, bytes, DEVICE_IN);
     }
     return rc;
+}
+
+static enum rc open_device(struct bench *b, const char *path, struct err *err)
+{
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct nn_device_plugin *p = lib ? dlsym(lib, DEVICE_PLUGIN_SYMBOL) : NULL;
+    if (!p)
+        return err_set(err, RC_NOTFOUND, "%s", dlerror());
+    return device_open(p->ops, &b->device, err);
 }
 
 int main(int argc, char **argv)
@@ -469,21 +517,36 @@ int main(int argc, char **argv)
     struct pool *pool = NULL;
     struct model_options o = {.row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
     int64_t threads = 2;
+    const char *plugin = NULL;
     double seconds = 4;
     uint64_t t = 0;
     buf_init(&text, 1 << 20);
+    for (int i = 3; i < argc; i++) {
+        if (strncmp(argv[i], "rows=", 5) == 0)
+            (void)!str_to_i64(str_c(argv[i] + 5), &criteo_rows);
+        if (strncmp(argv[i], "dim=", 4) == 0)
+            (void)!str_to_i64(str_c(argv[i] + 4), &dim);
+    }
     if (argc < 3 || !str_to_i64(str_c(argv[2]), &b.rows) ||
         !(read_config(argv[1], &text) || write_config(argv[1], &text))) {
         fprintf(
             stderr,
-            "usage: step dlrm|deepfm|mmoe|din|lookup|FILE.config BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
+            "usage: step dlrm|deepfm|mmoe|din|lookup|FILE.config BATCH [THREADS] [bf16|tf32] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]\n");
         return 2;
     }
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "bf16") == 0)
             o.graph.precision = GEMM_BF16;
+        else if (strcmp(argv[i], "tf32") == 0)
+            o.graph.tf32 = true;
         else if (strcmp(argv[i], "varlen") == 0)
             b.varlen = true;
+        else if (strcmp(argv[i], "uniform") == 0)
+            b.uniform = true;
+        else if (strncmp(argv[i], "device=", 7) == 0)
+            plugin = argv[i] + 7;
+        else if (strncmp(argv[i], "rows=", 5) == 0 || strncmp(argv[i], "dim=", 4) == 0)
+            continue; /* read below */
         else if (strcmp(argv[i], "-") == 0)
             seconds = -1;
         else if (i == 3)
@@ -492,6 +555,12 @@ int main(int argc, char **argv)
             (void)!str_to_f64(str_c(argv[i]), &seconds);
     }
     enum rc rc = pool_create((int)threads, &pool, &err);
+    if (!rc && plugin)
+        rc = open_device(&b, plugin, &err);
+    if (b.device) {
+        o.graph.device = b.device;
+        o.lookup = b.device->ops->lookup;
+    }
     if (!rc)
         rc = conf_from(argv[1], buf_str(&text), text.n, &(struct conf_options){0}, &conf,
                        &diags, &err);

@@ -163,6 +163,22 @@ static void put_by_host(struct buf *b, const struct graph *g)
     buf_puts(b, "\n");
 }
 
+/* Tables that the device does not keep, with why. */
+static void put_tables_by_host(struct buf *b, const struct lookup *l)
+{
+    int n = 0, all = lookup_n_tables(l);
+    for (int i = 0; i < all; i++)
+        n += lookup_by_host(l, i) != NULL;
+    if (n == 0)
+        return;
+    buf_printf(b, "on the CPU  %d of %d tables:", n, all);
+    for (int i = 0, shown = 0; i < all && shown < BY_HOST_MAX; i++)
+        if (lookup_by_host(l, i))
+            buf_printf(b, "%s '%s' (%s)", shown++ ? "," : "", lookup_table(l, i)->name,
+                       lookup_by_host(l, i));
+    buf_puts(b, n > BY_HOST_MAX ? ", ...\n" : "\n");
+}
+
 static void put_device(struct buf *b, const struct train_session *s)
 {
     const struct device *d = s->options.device;
@@ -172,6 +188,7 @@ static void put_device(struct buf *b, const struct train_session *s)
                d && d->ops->about ? d->ops->about(d) : cpu_level_name(cpu_level()),
                threads, threads == 1 ? "" : "s", (uintmax_t)s->options.seed);
     put_by_host(b, s->model->graph);
+    put_tables_by_host(b, s->model->lookup);
 }
 
 static void start_model(const struct train_session *s, struct buf *b)

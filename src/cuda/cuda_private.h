@@ -34,6 +34,7 @@ struct cuda_run {
     const struct op_run *op;
     struct cuda *cuda;
     const int64_t *const *offsets; /* by axis, the card's */
+    bool tf32;                     /* of products in f32 */
 };
 
 struct cuda_op {
@@ -55,6 +56,7 @@ void host_op_forward(struct host_op *h, struct graph *g, struct op_node *n);
 void host_op_backward(struct host_op *h, struct graph *g, struct op_node *n);
 
 extern const struct executor_ops cuda_executor;
+extern const struct lookup_ops cuda_lookup_ops;
 extern const struct param_ops cuda_params;
 
 static inline struct cuda *cuda_of(const struct device *d)

@@ -90,6 +90,23 @@ static void cuda_free(const struct device *d, void *at)
     cudaFree(at);
 }
 
+static void *cuda_host_alloc(const struct device *d, size_t bytes)
+{
+    void *at = NULL;
+    if (cudaMallocHost(&at, bytes) == cudaSuccess)
+        return at;
+    cudaGetLastError();
+    return NULL;
+}
+
+static void cuda_host_free(const struct device *d, void *at)
+{
+    struct cuda *c = cuda_of(d);
+    if (at)
+        cudaStreamSynchronize(c->stream);
+    cudaFreeHost(at);
+}
+
 /* From pageable memory a copy has left it when the call returns. */
 static void cuda_copy(const struct device *d, void *to, const void *from, size_t bytes,
                       enum device_way way)
@@ -172,11 +189,14 @@ static const struct device_ops device_cuda = {
     .close = cuda_close,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
     .copy = cuda_copy,
     .fill = cuda_fill_bytes,
     .synchronise = cuda_synchronise,
     .about = cuda_about,
     .executor = &cuda_executor,
+    .lookup = &cuda_lookup_ops,
 };
 
 const struct nn_device_plugin trainyard_device_plugin = {TY_VERSION, &device_cuda};

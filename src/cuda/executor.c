@@ -95,7 +95,7 @@ static struct cuda_run run_of(const struct graph *g, const struct op_node *n)
 {
     const struct cuda_plan *p = g->plan;
     return (struct cuda_run){&n->run, cuda_of(g->device),
-                             (const int64_t *const *)p->offsets};
+                             (const int64_t *const *)p->offsets, g->options.tf32};
 }
 
 static void sum_losses(struct graph *g)

@@ -81,6 +81,16 @@ int lookup_add_slot(struct lookup *l, const struct embed_slot_conf *conf)
     return l->ops->add_slot(l, conf);
 }
 
+enum rc lookup_finish(struct lookup *l, struct err *err)
+{
+    return l->ops->finish ? l->ops->finish(l, err) : RC_OK;
+}
+
+const char *lookup_by_host(const struct lookup *l, int table)
+{
+    return l->ops->by_host ? l->ops->by_host(l, table) : NULL;
+}
+
 int lookup_n_tables(const struct lookup *l)
 {
     return l->ops->n_tables(l);

@@ -27,6 +27,7 @@
 #include "embed/conf.h"
 
 struct comm;
+struct device;
 
 /* --- images of tables --- */
 
@@ -134,8 +135,9 @@ struct lookup_snapshot_ops {
 /* --- the interface --- */
 
 struct lookup_conf {
-    struct pool *pool; /* borrowed; may be NULL */
-    struct comm *comm; /* borrowed; NULL: one rank */
+    struct pool *pool;           /* borrowed; may be NULL */
+    struct comm *comm;           /* borrowed; NULL: one rank */
+    const struct device *device; /* borrowed; of lookups that are a device's own */
 };
 
 struct lookup_memory {
@@ -150,6 +152,10 @@ struct lookup {
 
 struct lookup_ops {
     const char *name, *summary;
+    /* Outputs and gradients are views of the device's memory (graph_device_view()), not of
+     * the host's.
+     */
+    bool on_device;
     enum rc (*create)(const struct lookup_conf *conf, struct lookup **out,
                       struct err *err);
     void (*destroy)(struct lookup *l);
@@ -161,6 +167,8 @@ struct lookup_ops {
     const struct embed_table_conf *(*table)(const struct lookup *l, int table);
     const struct embed_slot_conf *(*slot)(const struct lookup *l, int slot);
     enum rc (*share)(struct lookup *l, const struct lookup *with, struct err *err);
+    enum rc (*finish)(struct lookup *l, struct err *err);      /* optional */
+    const char *(*by_host)(const struct lookup *l, int table); /* optional */
 
     enum rc (*prepare)(struct lookup *l, const struct embed_slot_ids *ids, bool training,
                        struct err *err);
@@ -202,6 +210,12 @@ int lookup_add_table(struct lookup *l, const struct embed_table_conf *conf,
 int lookup_add_slot(struct lookup *l, const struct embed_slot_conf *conf);
 int lookup_n_tables(const struct lookup *l);
 int lookup_n_slots(const struct lookup *l);
+/* All tables and slots are there: takes memory now that the first batch would take else.
+ * RC_NOMEM (E2304): what is wanted, and what there is.
+ */
+enum rc lookup_finish(struct lookup *l, struct err *err) MUST_CHECK;
+/* Of a lookup that is a device's: why the host keeps this table; NULL: the device does. */
+const char *lookup_by_host(const struct lookup *l, int table);
 /* Borrowed. */
 const struct embed_table_conf *lookup_table(const struct lookup *l, int table);
 const struct embed_slot_conf *lookup_slot(const struct lookup *l, int slot);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of a lookup, handed on to the one inside. */
+/* Every call of a lookup, handed on to the one inside: one function per operation, put into a
+ * table of the object's own, where whoever wraps replaces those that interest it. Nothing else
+ * is kept, so what a caller sees is the lookup inside, under another name.
+ */
 #include "embed/lookup_wrap.h"
 
 static int wrap_add_table(struct lookup *l, const struct embed_table_conf *conf,
@@ -36,6 +39,16 @@ static const struct embed_slot_conf *wrap_slot(const struct lookup *l, int slot)
 static enum rc wrap_share(struct lookup *l, const struct lookup *with, struct err *err)
 {
     return lookup_share(lookup_inner(l), lookup_inner(with), err);
+}
+
+static enum rc wrap_finish(struct lookup *l, struct err *err)
+{
+    return lookup_finish(lookup_inner(l), err);
+}
+
+static const char *wrap_by_host(const struct lookup *l, int table)
+{
+    return lookup_by_host(lookup_inner(l), table);
 }
 
 static enum rc wrap_prepare(struct lookup *l, const struct embed_slot_ids *ids,
@@ -111,6 +124,7 @@ void lookup_wrap_init(struct lookup_wrap *w, const struct lookup_ops *named,
                                       .name = named->name,
                                       .summary = named->summary,
                                       .create = named->create,
+                                      .on_device = inner && inner->ops->on_device,
                                       .add_table = wrap_add_table,
                                       .add_slot = wrap_add_slot,
                                       .n_tables = wrap_n_tables,
@@ -118,6 +132,8 @@ void lookup_wrap_init(struct lookup_wrap *w, const struct lookup_ops *named,
                                       .table = wrap_table,
                                       .slot = wrap_slot,
                                       .share = wrap_share,
+                                      .finish = wrap_finish,
+                                      .by_host = wrap_by_host,
                                       .prepare = wrap_prepare,
                                       .forward = wrap_forward,
                                       .update = wrap_update,

@@ -46,7 +46,9 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1};
     m->graph = graph_create(&options->graph);
     pc_features_init(&m->features, conf, &m->arena);
-    struct lookup_conf keep = {.pool = options->graph.pool, .comm = options->comm};
+    struct lookup_conf keep = {.pool = options->graph.pool,
+                               .comm = options->comm,
+                               .device = options->graph.device};
     enum rc rc = lookup_create(options->lookup, &keep, &m->lookup, err);
     if (!rc)
         rc = choose(m, err);

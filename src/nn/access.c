@@ -72,6 +72,16 @@ struct view graph_read_grad(struct graph *g, const struct nn_val *v)
     return v->needs_grad ? pulled(g, &v->grad, v->stage_grad_at) : (struct view){0};
 }
 
+struct view graph_device_view(const struct graph *g, const struct nn_val *v)
+{
+    return v->view;
+}
+
+struct view graph_device_grad(const struct graph *g, const struct nn_val *v)
+{
+    return v->needs_grad ? v->grad : (struct view){0};
+}
+
 void graph_set(struct graph *g, struct nn_val *v, const float *rows)
 {
     struct view to = graph_write_begin(g, v);

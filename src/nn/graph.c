@@ -55,7 +55,7 @@ void graph_destroy(struct graph *g)
     for (int i = 0; i < g->n_axes; i++)
         mem_free(g->longer_at[i]);
     g->device->ops->free(g->device, g->slab);
-    mem_free(g->stage);
+    graph_free_stage(g);
     device_floats_release(&g->values);
     device_floats_release(&g->grads);
     buf_release(&g->prefix);

@@ -95,6 +95,7 @@ struct graph_options {
     struct comm *comm;           /* borrowed; NULL: one rank */
     const struct device *device; /* borrowed; NULL: the CPU */
     enum gemm_precision precision;
+    bool tf32; /* a device that has it may round the factors of f32 products to TF32 */
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
     int64_t tile_rows; /* 0: chosen */
@@ -203,6 +204,12 @@ void graph_write_end(struct graph *g, struct nn_val *v);
 struct view graph_read(struct graph *g, const struct nn_val *v);
 struct view graph_read_grad(struct graph *g,
                             const struct nn_val *v); /* .data NULL: none */
+/* The value and gradient of an input where they are, in the memory of the graph's device, for
+ * others that work there and keep to its order of calls; no copy is made.
+ */
+struct view graph_device_view(const struct graph *g, const struct nn_val *v);
+struct view graph_device_grad(const struct graph *g,
+                              const struct nn_val *v); /* .data NULL: none */
 /* The same by copying rows of v's width that follow each other. */
 void graph_set(struct graph *g, struct nn_val *v, const float *rows);
 void graph_get(struct graph *g, const struct nn_val *v, float *rows);

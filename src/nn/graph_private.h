@@ -98,6 +98,7 @@ struct graph {
 
 /* plan.c: offsets of all values for the current capacities; RC_NOMEM. */
 enum rc graph_plan(struct graph *g, struct err *err) MUST_CHECK;
+void graph_free_stage(struct graph *g);
 /* Views of all values and ops for the rows in g->env. */
 void graph_bind(struct graph *g);
 /* order.c: leaves out ops and losses that no output needs. */

@@ -233,17 +233,37 @@ static int64_t stage_values(struct graph *g)
     return at;
 }
 
+static float *alloc_stage(struct graph *g)
+{
+    const struct device_ops *device = g->device->ops;
+    size_t n = (size_t)stage_values(g) + 1;
+    if (!device->host_alloc)
+        return mem_try_calloc(n, sizeof(float));
+    float *at = device->host_alloc(g->device, n * sizeof(float));
+    if (at)
+        memset(at, 0, n * sizeof(float));
+    return at;
+}
+
+void graph_free_stage(struct graph *g)
+{
+    const struct device_ops *device = g->device->ops;
+    if (device->host_free)
+        device->host_free(g->device, g->stage);
+    else
+        mem_free(g->stage);
+    g->stage = NULL;
+}
+
 enum rc graph_plan(struct graph *g, struct err *err)
 {
     const struct device_ops *device = g->device->ops;
     int64_t total = lay_out(g);
     device->free(g->device, g->slab);
-    mem_free(g->stage);
+    graph_free_stage(g);
     g->slab_floats = 0;
     g->slab = device->alloc(g->device, ((size_t)total + ALIGN_FLOATS) * sizeof(float));
-    g->stage = device->host_visible
-                   ? NULL
-                   : mem_try_calloc((size_t)stage_values(g) + 1, sizeof(float));
+    g->stage = device->host_visible ? NULL : alloc_stage(g);
     if (!g->slab || (!g->stage && !device->host_visible))
         return err_set(err, RC_NOMEM, "no memory for %jd bytes of activations",
                        (intmax_t)total * 4);

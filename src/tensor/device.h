@@ -13,6 +13,7 @@
  *   free() may be called while calls that use the memory are queued.
  * - The host's memory: copy() of DEVICE_IN has read `from` when it returns, which may be
  *   reused at once; of DEVICE_OUT, `to` is filled. Nothing else of the host's is kept.
+ *   Memory of host_alloc() may be read until the next synchronise().
  * - Failure: alloc() and the executor's plan() say so at once. What fails in a queue is
  *   reported by the next synchronise() of any thread, and all results since the one
  *   before are void; the device can be closed, and used no further. copy() does not say
@@ -33,6 +34,7 @@
 
 struct device;
 struct executor_ops; /* nn/executor.h */
+struct lookup_ops;   /* embed/lookup.h */
 
 enum device_way { DEVICE_IN, DEVICE_OUT, DEVICE_WITHIN };
 
@@ -44,6 +46,11 @@ struct device_ops {
     void (*close)(void *state);
     void *(*alloc)(const struct device *d, size_t bytes); /* NULL: there is none left */
     void (*free)(const struct device *d, void *at);       /* NULL is fine */
+    /* Optional: memory of the host that copies to and from the device are quick with;
+     * NULL: there is none left. Contents are undefined.
+     */
+    void *(*host_alloc)(const struct device *d, size_t bytes);
+    void (*host_free)(const struct device *d, void *at); /* NULL is fine */
     void (*copy)(const struct device *d, void *to, const void *from, size_t bytes,
                  enum device_way way);
     void (*fill)(const struct device *d, void *at, int byte, size_t bytes);
@@ -52,6 +59,8 @@ struct device_ops {
     const char *(*about)(const struct device *d);
     /* Runs planned graphs and the loops of dense optimizers. */
     const struct executor_ops *executor;
+    /* Optional: keeps embedding tables in the device's memory. */
+    const struct lookup_ops *lookup;
 };
 
 struct device {

@@ -25,6 +25,7 @@ struct train_feed {
     struct model *m;
     const struct feature_plan *plan;
     int64_t *feature_at;    /* [m->inputs.n]: place in the plan */
+    bool *fills;            /* [m->inputs.n]: the last to write numbers into its value */
     struct shelf *shelves;  /* [m->inputs.n] */
     int64_t *leader_at;     /* [m->axes.n] */
     int64_t **axis_offsets; /* [m->axes.n]: own, where sequences are cut */
@@ -49,6 +50,7 @@ void train_feed_destroy(struct train_feed *f)
     for (size_t i = 0; f->axis_offsets && i < f->m->axes.n; i++)
         mem_free(f->axis_offsets[i]);
     mem_free(f->feature_at);
+    mem_free(f->fills);
     mem_free(f->shelves);
     mem_free(f->leader_at);
     mem_free(f->axis_offsets);
@@ -110,6 +112,20 @@ static enum rc find_features(struct train_feed *f, struct err *err)
     return RC_OK;
 }
 
+/* A device copies a value when it is whole. */
+static void find_last(struct train_feed *f)
+{
+    for (size_t i = 0; i < f->m->inputs.n; i++) {
+        const struct model_input *in = &f->m->inputs.at[i];
+        f->fills[i] = in->slot < 0;
+        for (size_t k = i; k-- > 0 && f->fills[i];)
+            if (f->m->inputs.at[k].slot < 0 && f->m->inputs.at[k].val == in->val) {
+                f->fills[k] = false;
+                break;
+            }
+    }
+}
+
 enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
                           struct train_feed **out, struct err *err)
 {
@@ -117,6 +133,8 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
     f->m = m;
     f->plan = plan;
     f->feature_at = mem_calloc(m->inputs.n + 1, sizeof(*f->feature_at));
+    f->fills = mem_calloc(m->inputs.n + 1, sizeof(*f->fills));
+    find_last(f);
     f->shelves = mem_calloc(m->inputs.n + 1, sizeof(*f->shelves));
     f->leader_at = mem_calloc(m->axes.n + 1, sizeof(*f->leader_at));
     f->axis_offsets = mem_calloc(m->axes.n + 1, sizeof(*f->axis_offsets));
@@ -318,7 +336,6 @@ static void set_numbers(struct train_feed *f, size_t i, const struct feature_bat
     if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
         for (int64_t r = 0; r < o->rows; r++)
             memcpy(view_row(&v, r) + in->col, o->values + r * in->width, bytes);
-        graph_write_end(f->m->graph, in->val);
         return;
     }
     const int64_t *offsets = f->rows.offsets[in->axis];
@@ -332,7 +349,6 @@ static void set_numbers(struct train_feed *f, size_t i, const struct feature_bat
                 memset(to, 0, bytes);
         }
     }
-    graph_write_end(f->m->graph, in->val);
 }
 
 /* Whether a loss takes the label for the number of a class. */
@@ -493,9 +509,12 @@ enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
         rc = graph_rows(m->graph, &f->rows, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < m->inputs.n; i++)
+    for (size_t i = 0; i < m->inputs.n; i++) {
         if (m->inputs.at[i].slot < 0)
             set_numbers(f, i, b);
+        if (f->fills[i])
+            graph_write_end(m->graph, m->inputs.at[i].val);
+    }
     return targets ? set_targets(f, b, err) : RC_OK;
 }
 

@@ -50,7 +50,10 @@ static uint64_t rows_of(const void *arg, const char *feature)
 
 static const struct lookup_ops *lookup_of(const struct train_session *s)
 {
-    return s->shards.total > 1 ? &dist_sharded_ops : s->options.lookup;
+    const struct device *device = s->options.device;
+    if (s->shards.total > 1)
+        return &dist_sharded_ops;
+    return s->options.lookup || !device ? s->options.lookup : device->ops->lookup;
 }
 
 /* `rows` of `arg`: how many ids a feature has, where the config does not say. */
@@ -69,6 +72,8 @@ static enum rc build_model(struct train_session *s,
         .graph = {.pool = s->options.pool,
                   .device = s->options.device,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
+                  .tf32 = training ? t && t->cuda_matmul_allow_tf32
+                                   : x && x->cuda_matmul_allow_tf32,
                   .training = training,
                   .fixed = !training,
                   .keep = pareto,
@@ -116,6 +121,8 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
         rc = optim_sparse_from(conf->train_config->sparse_optimizer, &s->sparse, err);
     if (!rc)
         rc = make_model(s, err);
+    if (!rc)
+        rc = lookup_finish(s->model->lookup, err);
     if (!rc && options->training)
         rc = make_optimizers(s, err);
     if (!rc && options->training && s->shards.total > 1)

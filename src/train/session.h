@@ -26,7 +26,9 @@ struct train_session_options {
     /* That a batch is cut into, over all ranks; 0: as many as there are ranks. */
     int shards;
     int local; /* ranks on one machine; 0: all of them */
-    /* Who keeps the tables of a run with one shard; NULL: this process. */
+    /* Who keeps the tables of a run with one shard; NULL: the device, where it can, else
+     * this process.
+     */
     const struct lookup_ops *lookup;
     const struct device *device; /* that runs the graph; NULL: the CPU */
     uint64_t seed;

@@ -19,18 +19,26 @@
 #include "train/blame.h"
 #include "train/step_private.h"
 
-/* Vectors of the batch's ids into the inputs of the graph. */
+/* Vectors into the inputs of the graph: where they are, or by way of the host. */
+static enum rc fill_vectors(struct train_session *s, struct err *err)
+{
+    struct model *m = s->model;
+    bool there = m->lookup->ops->on_device;
+    for (size_t i = 0; i < m->embedded.n; i++)
+        s->vectors[i] = there ? graph_device_view(m->graph, m->embedded.at[i])
+                              : graph_write_begin(m->graph, m->embedded.at[i]);
+    enum rc rc = lookup_forward(m->lookup, s->vectors, err);
+    for (size_t i = 0; i < m->embedded.n && !there; i++)
+        graph_write_end(m->graph, m->embedded.at[i]);
+    return rc;
+}
+
 static enum rc look_up(struct train_session *s, bool training, struct err *err)
 {
     struct model *m = s->model;
     enum rc rc = lookup_prepare(m->lookup, train_feed_ids(s->feed), training, err);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < m->embedded.n; i++)
-        s->vectors[i] = graph_write_begin(m->graph, m->embedded.at[i]);
-    rc = lookup_forward(m->lookup, s->vectors, err);
-    for (size_t i = 0; i < m->embedded.n; i++)
-        graph_write_end(m->graph, m->embedded.at[i]);
+    if (!rc)
+        rc = fill_vectors(s, err);
     if (!rc && training)
         model_codes(m, train_feed_ids(s->feed));
     return rc;
@@ -86,7 +94,9 @@ static enum rc update_rows(struct train_session *s, struct err *err)
     if (s->scaler.on && !unscale_vectors(s, (float)(1 / optim_scaler_scale(&s->scaler))))
         return RC_OK;
     for (size_t i = 0; i < m->embedded.n; i++)
-        s->vectors[i] = graph_read_grad(m->graph, m->embedded.at[i]);
+        s->vectors[i] = m->lookup->ops->on_device
+                            ? graph_device_grad(m->graph, m->embedded.at[i])
+                            : graph_read_grad(m->graph, m->embedded.at[i]);
     return lookup_update(m->lookup, s->vectors, &rows, err);
 }
 

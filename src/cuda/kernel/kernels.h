@@ -151,6 +151,26 @@ void cuda_seq_sum_back(cuda_stream s, const int64_t *at, bool mean,
                        bool add);
 void cuda_seq_sum_back_weights(cuda_stream s, const int64_t *at, struct cuda_rows x,
                                struct cuda_rows dy, struct cuda_rows dw, bool add);
+/* Pairs of a query per batch row and the keys of its positions. Positions are counted from
+ * `first` on: that of batch row b of `query` are at[b] - first to at[b + 1] - first.
+ */
+/* out = [key, query * key] */
+void cuda_pair_operand(cuda_stream s, const int64_t *at, int64_t first,
+                       struct cuda_rows query, struct cuda_rows key,
+                       struct cuda_rows out);
+/* y = act(y + start of the batch row) */
+void cuda_pair_act(cuda_stream s, const int64_t *at, int64_t first,
+                   struct cuda_rows start, enum cuda_act_kind act, struct cuda_rows y);
+/* dx (+)= sum of dy over the positions */
+void cuda_pair_sum(cuda_stream s, const int64_t *at, int64_t first, struct cuda_rows dy,
+                   struct cuda_rows dx, bool add);
+/* Of cuda_pair_operand(): dx (+)= d[0] + query * d[1]; dx (+)= sum of key * d[1] */
+void cuda_pair_back_key(cuda_stream s, const int64_t *at, int64_t first,
+                        struct cuda_rows query, struct cuda_rows d, struct cuda_rows dx,
+                        bool add);
+void cuda_pair_back_query(cuda_stream s, const int64_t *at, int64_t first,
+                          struct cuda_rows key, struct cuda_rows d, struct cuda_rows dx,
+                          bool add);
 /* over the positions of each row; `but_last` leaves the last out, as 0 */
 void cuda_seq_softmax(cuda_stream s, const int64_t *at, int64_t batch, bool but_last,
                       struct cuda_rows x, struct cuda_rows y);

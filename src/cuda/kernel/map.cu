@@ -3,6 +3,7 @@
  * same order and without fused products (-fmad=false): those bytes are the same.
  */
 #include "launch.cuh"
+#include "rng.cuh"
 
 #define SELU_ALPHA 1.6732632423543772f
 #define SELU_SCALE 1.0507009873554805f
@@ -193,23 +194,16 @@ void cuda_fill(cuda_stream s, cuda_rows y, float value)
                  [=] __device__(int64_t r, int64_t c) { row_of(y, r)[c] = value; });
 }
 
-/* Philox of ten rounds, as rng_block(). */
+/* The word-th word of a row's sequence. */
 static __device__ uint32_t random_word(uint32_t k0, uint32_t k1, uint64_t row,
                                        uint64_t word)
 {
-    uint64_t number = word / 4;
-    uint32_t c0 = (uint32_t)number, c1 = (uint32_t)(number >> 32), c2 = (uint32_t)row,
-             c3 = (uint32_t)(row >> 32);
-    for (int i = 0; i < 10; i++) {
-        uint64_t a = (uint64_t)c0 * 0xd2511f53u, b = (uint64_t)c2 * 0xcd9e8d57u;
-        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)b;
-        c3 = (uint32_t)a;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    return word % 4 == 0 ? c0 : word % 4 == 1 ? c1 : word % 4 == 2 ? c2 : c3;
+    uint32_t block[4];
+    rng_block_at(k0, k1, word / 4, row, block);
+    return word % 4 == 0   ? block[0]
+           : word % 4 == 1 ? block[1]
+           : word % 4 == 2 ? block[2]
+                           : block[3];
 }
 
 void cuda_dropout(cuda_stream s, const uint32_t key[2], uint32_t below, float scale,

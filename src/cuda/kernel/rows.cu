@@ -47,50 +47,94 @@ void cuda_fm_back(cuda_stream s, int64_t n, int64_t d, cuda_rows x, cuda_rows su
     });
 }
 
-/* A block has a row: its fields lie in shared memory while all pairs are multiplied. */
-static __global__ void dots_rows(int64_t n, int64_t d, cuda_rows x, cuda_rows y)
+/* A block has a row: its fields lie in shared memory, from multiples of 16 bytes on, while all
+ * pairs are multiplied. Which two fields a pair has is worked out once per block.
+ */
+#define PAIR_THREADS 128
+#define PAIR_BLOCKS 4096
+
+static __device__ void list_pairs(int n, unsigned char (*pairs)[2])
 {
-    extern __shared__ float fields[]; /* [n][d + 1] */
-    for (int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
-        for (int64_t i = threadIdx.x; i < n * d; i += blockDim.x)
-            fields[i / d * (d + 1) + i % d] = row_of(x, r)[i];
-        __syncthreads();
-        for (int64_t k = threadIdx.x; k < n * n; k += blockDim.x) {
-            int64_t i = k / n, j = k % n;
-            if (j <= i)
-                continue;
-            float dot = 0;
-            for (int64_t c = 0; c < d; c++)
-                dot += fields[i * (d + 1) + c] * fields[j * (d + 1) + c];
-            row_of(y, r)[i * n - i * (i + 1) / 2 + j - i - 1] = dot;
+    for (int k = (int)threadIdx.x; k < n * n; k += PAIR_THREADS) {
+        int i = k / n, j = k % n;
+        if (j > i) {
+            int at = i * n - i * (i + 1) / 2 + j - i - 1;
+            pairs[at][0] = (unsigned char)i;
+            pairs[at][1] = (unsigned char)j;
         }
-        __syncthreads();
     }
 }
 
-static __global__ void dots_rows_back(int64_t n, int64_t d, cuda_rows x, cuda_rows dy,
-                                      cuda_rows dx, bool add)
+/* Fields of a row; columns up to `ld` that it has not are 0. */
+static __device__ void load_fields(int n, int d, int ld, const float *x, float *fields)
 {
-    extern __shared__ float fields[]; /* [n][d], then the slopes of pairs */
-    int64_t pairs = n * (n - 1) / 2;
-    float *slopes = fields + n * d;
+    for (int k = (int)threadIdx.x; k < n * ld; k += PAIR_THREADS) {
+        int i = k / ld, c = k - i * ld;
+        fields[k] = c < d ? x[i * d + c] : 0;
+    }
+}
+
+static __device__ float4 axpy4(float a, float4 x, float4 y)
+{
+    return make_float4(fmaf(a, x.x, y.x), fmaf(a, x.y, y.y), fmaf(a, x.z, y.z),
+                       fmaf(a, x.w, y.w));
+}
+
+static __global__ void __launch_bounds__(PAIR_THREADS)
+    dots_rows(int n, int d, int ld, cuda_rows x, cuda_rows y)
+{
+    extern __shared__ float4 room[]; /* fields [n][ld], then the pairs */
+    float *fields = (float *)room;
+    unsigned char(*pairs)[2] = (unsigned char(*)[2])(fields + n * ld);
+    list_pairs(n, pairs);
     for (int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
-        for (int64_t i = threadIdx.x; i < n * d; i += blockDim.x)
-            fields[i] = row_of(x, r)[i];
-        for (int64_t i = threadIdx.x; i < pairs; i += blockDim.x)
-            slopes[i] = row_of(dy, r)[i];
         __syncthreads();
-        for (int64_t k = threadIdx.x; k < n * d; k += blockDim.x) {
-            int64_t i = k / d, c = k % d;
-            float sum = 0;
-            for (int64_t j = 0; j < n; j++) {
-                int64_t a = i < j ? i : j, b = i < j ? j : i;
-                if (i != j)
-                    sum += slopes[a * n - a * (a + 1) / 2 + b - a - 1] * fields[j * d + c];
+        load_fields(n, d, ld, row_of(x, r), fields);
+        __syncthreads();
+        for (int k = (int)threadIdx.x; k < n * (n - 1) / 2; k += PAIR_THREADS) {
+            const float4 *a = (const float4 *)(fields + pairs[k][0] * ld);
+            const float4 *b = (const float4 *)(fields + pairs[k][1] * ld);
+            float dot = 0;
+            for (int c = 0; c < (d + 3) / 4; c++) {
+                float4 u = a[c], v = b[c];
+                dot = fmaf(u.x, v.x, dot);
+                dot = fmaf(u.y, v.y, dot);
+                dot = fmaf(u.z, v.z, dot);
+                dot = fmaf(u.w, v.w, dot);
             }
-            put(row_of(dx, r) + k, sum, add);
+            row_of(y, r)[k] = dot;
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(PAIR_THREADS)
+    dots_rows_back(int n, int d, int ld, cuda_rows x, cuda_rows dy, cuda_rows dx, bool add)
+{
+    extern __shared__ float4 room[]; /* fields [n][ld], slopes [n][n], then the pairs */
+    float *fields = (float *)room, *slopes = fields + n * ld;
+    unsigned char(*pairs)[2] = (unsigned char(*)[2])(slopes + n * n);
+    int parts = (d + 3) / 4;
+    list_pairs(n, pairs);
+    for (int i = (int)threadIdx.x; i < n; i += PAIR_THREADS)
+        slopes[i * n + i] = 0;
+    for (int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
+        __syncthreads();
+        load_fields(n, d, ld, row_of(x, r), fields);
+        for (int k = (int)threadIdx.x; k < n * (n - 1) / 2; k += PAIR_THREADS) {
+            float slope = row_of(dy, r)[k];
+            slopes[pairs[k][0] * n + pairs[k][1]] = slope;
+            slopes[pairs[k][1] * n + pairs[k][0]] = slope;
         }
         __syncthreads();
+        for (int k = (int)threadIdx.x; k < n * parts; k += PAIR_THREADS) {
+            int i = k / parts, c = k - i * parts;
+            float4 sum = make_float4(0, 0, 0, 0);
+            for (int j = 0; j < n; j++)
+                sum = axpy4(slopes[i * n + j], ((const float4 *)(fields + j * ld))[c], sum);
+            const float parts_of[4] = {sum.x, sum.y, sum.z, sum.w};
+            for (int v = 0; v < 4 && 4 * c + v < d; v++)
+                put(row_of(dx, r) + i * d + 4 * c + v, parts_of[v], add);
+        }
     }
 }
 
@@ -101,23 +145,37 @@ static void allow_shared(const void *kernel, size_t bytes)
                              (int)bytes);
 }
 
+/* Floats from one field to the next: four more than it has keep lanes in different banks. */
+static int field_ld(int64_t d)
+{
+    return (int)((d + 3) / 4 * 4 + 4);
+}
+
+static unsigned pair_blocks(int64_t rows)
+{
+    return (unsigned)(rows < PAIR_BLOCKS ? rows : PAIR_BLOCKS);
+}
+
 void cuda_pair_dots(cuda_stream s, int64_t n, int64_t d, cuda_rows x, cuda_rows y)
 {
-    size_t bytes = (size_t)(n * (d + 1)) * sizeof(float);
+    int ld = field_ld(d);
+    size_t bytes = (size_t)(n * ld) * sizeof(float) + (size_t)(n * (n - 1));
     if (x.rows == 0)
         return;
     allow_shared((const void *)dots_rows, bytes);
-    dots_rows<<<blocks_for(x.rows, 1), THREADS, bytes, s>>>(n, d, x, y);
+    dots_rows<<<pair_blocks(x.rows), PAIR_THREADS, bytes, s>>>((int)n, (int)d, ld, x, y);
 }
 
 void cuda_pair_dots_back(cuda_stream s, int64_t n, int64_t d, cuda_rows x, cuda_rows dy,
                          cuda_rows dx, bool add)
 {
-    size_t bytes = (size_t)(n * d + n * (n - 1) / 2) * sizeof(float);
+    int ld = field_ld(d);
+    size_t bytes = (size_t)(n * ld + n * n) * sizeof(float) + (size_t)(n * (n - 1));
     if (x.rows == 0)
         return;
     allow_shared((const void *)dots_rows_back, bytes);
-    dots_rows_back<<<blocks_for(x.rows, 1), THREADS, bytes, s>>>(n, d, x, dy, dx, add);
+    dots_rows_back<<<pair_blocks(x.rows), PAIR_THREADS, bytes, s>>>((int)n, (int)d, ld, x, dy,
+                                                                    dx, add);
 }
 
 void cuda_mix(cuda_stream s, int64_t n, int64_t d, cuda_rows gate, cuda_rows x,

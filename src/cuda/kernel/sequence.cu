@@ -108,3 +108,73 @@ void cuda_seq_softmax_back(cuda_stream s, const int64_t *at, int64_t batch, cuda
             put(row_of(dx, k), *row_of(y, k) * (*row_of(dy, k) - less), add);
     });
 }
+
+void cuda_pair_operand(cuda_stream s, const int64_t *at, int64_t first, cuda_rows query,
+                       cuda_rows key, cuda_rows out)
+{
+    for_positions(s, at, query.rows, [=] __device__(int64_t b, int64_t k, int lane) {
+        for (int64_t c = lane; c < key.width; c += WARP) {
+            float v = row_of(key, k - first)[c];
+            row_of(out, k - first)[c] = v;
+            row_of(out, k - first)[key.width + c] = row_of(query, b)[c] * v;
+        }
+    });
+}
+
+static __device__ float activated(enum cuda_act_kind act, float v)
+{
+    switch (act) {
+    case CUDA_ACT_RELU:
+        return v > 0.0f ? v : 0.0f;
+    case CUDA_ACT_SIGMOID:
+        return 1.0f / (1.0f + expf(-v));
+    case CUDA_ACT_TANH:
+        return tanhf(v);
+    default:
+        return v;
+    }
+}
+
+void cuda_pair_act(cuda_stream s, const int64_t *at, int64_t first, cuda_rows start,
+                   enum cuda_act_kind act, cuda_rows y)
+{
+    for_positions(s, at, start.rows, [=] __device__(int64_t b, int64_t k, int lane) {
+        for (int64_t c = lane; c < y.width; c += WARP) {
+            float *v = row_of(y, k - first) + c;
+            *v = activated(act, *v + row_of(start, b)[c]);
+        }
+    });
+}
+
+void cuda_pair_sum(cuda_stream s, const int64_t *at, int64_t first, cuda_rows dy,
+                   cuda_rows dx, bool add)
+{
+    for_elements(s, dx.rows, dx.width, [=] __device__(int64_t b, int64_t c) {
+        float sum = 0;
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            sum += row_of(dy, k - first)[c];
+        put(row_of(dx, b) + c, sum, add);
+    });
+}
+
+void cuda_pair_back_key(cuda_stream s, const int64_t *at, int64_t first, cuda_rows query,
+                        cuda_rows d, cuda_rows dx, bool add)
+{
+    for_positions(s, at, query.rows, [=] __device__(int64_t b, int64_t k, int lane) {
+        const float *from = row_of(d, k - first);
+        for (int64_t c = lane; c < dx.width; c += WARP)
+            put(row_of(dx, k - first) + c, from[c] + row_of(query, b)[c] * from[dx.width + c],
+                add);
+    });
+}
+
+void cuda_pair_back_query(cuda_stream s, const int64_t *at, int64_t first, cuda_rows key,
+                          cuda_rows d, cuda_rows dx, bool add)
+{
+    for_elements(s, dx.rows, dx.width, [=] __device__(int64_t b, int64_t c) {
+        float sum = 0;
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            sum += row_of(key, k - first)[c] * row_of(d, k - first)[dx.width + c];
+        put(row_of(dx, b) + c, sum, add);
+    });
+}

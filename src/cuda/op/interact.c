@@ -20,13 +20,14 @@ static void fm_backward(const struct cuda_run *r)
 
 const struct cuda_op cuda_op_fm = {.forward = fm_forward, .backward = fm_backward};
 
+#define FIELDS_MAX 255                   /* a byte says which */
 #define SHARED_BYTES ((int64_t)96 << 10) /* that a block of any card we run on has */
 
 static bool dots_fit(const void *conf, const struct nn_shape *in, int n_in)
 {
     const struct op_fields_conf *c = conf;
-    return (c->n * (c->d + 1) + c->n * (c->n - 1) / 2) * (int64_t)sizeof(float) <=
-           SHARED_BYTES;
+    return c->n <= FIELDS_MAX &&
+           (c->n * (c->d + 8) + 2 * c->n * c->n) * (int64_t)sizeof(float) <= SHARED_BYTES;
 }
 
 static void dots_forward(const struct cuda_run *r)

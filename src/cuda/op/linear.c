@@ -26,7 +26,9 @@ static void multiply(const struct cuda_run *r, struct blas_matrix x, struct blas
                      int64_t k, bool add, struct cuda_rows out)
 {
     const struct op_linear_conf *c = r->op->conf;
-    enum blas_precision p = c->precision == GEMM_BF16 ? BLAS_BF16 : BLAS_F32;
+    enum blas_precision p = c->precision == GEMM_BF16 ? BLAS_BF16
+                            : r->tf32                 ? BLAS_TF32
+                                                      : BLAS_F32;
     cuda_note(r->cuda, blas_product(&r->cuda->blas, p, x, y, out.rows, out.width, k, add,
                                     out.at, out.ld));
 }

@@ -51,19 +51,49 @@ static void load_dense(struct run *r)
     }
 }
 
+/* Rows that an image of a table hands out: all of `at`, or zeros. */
+struct given_rows {
+    const float *at;
+    int64_t dim;
+};
+
+static enum rc read_given(const void *arg, int column, int64_t from, int64_t n, void *out,
+                          struct err *err)
+{
+    const struct given_rows *g = arg;
+    size_t bytes = (size_t)(n * g->dim) * sizeof(float);
+    if (g->at)
+        memcpy(out, g->at + from * g->dim, bytes);
+    else
+        memset(out, 0, bytes);
+    return RC_OK;
+}
+
+/* All rows of a table; optimizer state starts from its initial values. */
+static void set_rows_of_table(struct run *r, int table, const float *rows)
+{
+    const struct embed_table_conf *t = lookup_table(r->model->lookup, table);
+    struct given_rows given = {rows, t->dim};
+    struct lookup_image image = {.form = LOOKUP_ALL,
+                                 .rows = t->rows,
+                                 .n = t->rows,
+                                 .has = {true},
+                                 .types = {DT_F32},
+                                 .read = read_given,
+                                 .arg = &given};
+    CHECK(lookup_restore(r->model->lookup, table, &image, NULL) == RC_OK);
+}
+
 static void load_tables(struct run *r)
 {
     const struct node *tables = golden_at(r->file->doc.root, "tables");
-    CHECK_INT(embed_n_tables(embed_of(r->model->lookup)), tables ? tables->map.n : 0);
-    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
-        struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
+    CHECK_INT(lookup_n_tables(r->model->lookup), tables ? tables->map.n : 0);
+    for (int i = 0; i < lookup_n_tables(r->model->lookup); i++) {
+        const struct embed_table_conf *t = lookup_table(r->model->lookup, i);
         struct floats f = golden_floats(r->file, golden_at(tables, t->name));
-        CHECK_INT(f.n, t->conf.rows * t->conf.dim);
-        for (int64_t k = 0; k < t->conf.rows && f.n == t->conf.rows * t->conf.dim; k++) {
-            embed_table_use(t, k);
-            memcpy(embed_table_row(t, k), f.at + k * t->conf.dim,
-                   (size_t)t->conf.dim * sizeof(float));
-        }
+        CHECK_INT(f.n, t->rows * t->dim);
+        if (f.n == t->rows * t->dim)
+            set_rows_of_table(r, i, f.at);
     }
 }
 
@@ -80,6 +110,7 @@ static struct model_options options_of(const struct run *r, bool plain)
                                             .training = true,
                                             .seed = 7,
                                             .tile_rows = 4},
+                                  .lookup = r->device ? r->device->ops->lookup : NULL,
                                   .row_opt = sparse.rule};
 }
 
@@ -295,11 +326,14 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
     set_rows(r, batch);
     fill(r, batch);
     fill_columns(r, batch);
-    CHECK(embed_batch(embed_of(r->model->lookup), r->slots, training, &err) == RC_OK);
+    bool there = r->model->lookup->ops->on_device;
+    CHECK(lookup_prepare(r->model->lookup, r->slots, training, &err) == RC_OK);
     for (size_t k = 0; k < r->model->embedded.n; k++)
-        r->views[k] = graph_write_begin(r->model->graph, r->model->embedded.at[k]);
-    embed_forward(embed_of(r->model->lookup), r->views);
-    for (size_t k = 0; k < r->model->embedded.n; k++)
+        r->views[k] = there
+                          ? graph_device_view(r->model->graph, r->model->embedded.at[k])
+                          : graph_write_begin(r->model->graph, r->model->embedded.at[k]);
+    CHECK(lookup_forward(r->model->lookup, r->views, &err) == RC_OK);
+    for (size_t k = 0; k < r->model->embedded.n && !there; k++)
         graph_write_end(r->model->graph, r->model->embedded.at[k]);
     if (training)
         model_codes(r->model, r->slots);
@@ -311,11 +345,13 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
 static void backward(struct run *r, double lr, uint64_t step)
 {
     struct view grads[SLOTS_MAX];
+    bool there = r->model->lookup->ops->on_device;
     graph_backward(r->model->graph, true);
     for (size_t k = 0; k < r->model->embedded.n; k++)
-        grads[k] = graph_read_grad(r->model->graph, r->model->embedded.at[k]);
-    embed_backward(embed_of(r->model->lookup), grads,
-                   &(struct embed_row_step){.lr = lr, .step = step});
+        grads[k] = there ? graph_device_grad(r->model->graph, r->model->embedded.at[k])
+                         : graph_read_grad(r->model->graph, r->model->embedded.at[k]);
+    CHECK(lookup_update(r->model->lookup, grads,
+                        &(struct embed_row_step){.lr = lr, .step = step}, NULL) == RC_OK);
 }
 
 static void add_digest(struct run *r, const float *v, int64_t n)
@@ -347,13 +383,12 @@ static void compare_outputs(struct run *r, const struct node *want, double toler
 static void compare_tables(struct run *r, const char *what, const struct node *want,
                            double tolerance)
 {
-    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
-        const struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
-        int64_t n = t->conf.rows * t->conf.dim;
+    for (int i = 0; i < lookup_n_tables(r->model->lookup); i++) {
+        const struct embed_table_conf *t = lookup_table(r->model->lookup, i);
+        int64_t n = t->rows * t->dim;
         float *flat = arena_alloc(&r->file->arena, (size_t)n * sizeof(*flat));
-        for (int64_t k = 0; k < t->conf.rows; k++)
-            memcpy(flat + k * t->conf.dim, embed_table_row(t, k),
-                   (size_t)t->conf.dim * sizeof(float));
+        for (int64_t k = 0; k < t->rows; k++)
+            CHECK(lookup_peek(r->model->lookup, i, k, flat + k * t->dim));
         add_digest(r, flat, n);
         golden_compare(r->name, what, t->name, flat,
                        golden_floats(r->file, golden_at(want, t->name)), n, tolerance);
@@ -413,11 +448,8 @@ static void compare_first(struct run *r, const struct node *batch)
     compare_outputs(r, golden_at(first, "outputs"), TOL_FIRST);
     compare_losses(r, golden_at(first, "losses"));
     /* a step of plain descent from zero with rate -1 leaves the gradient in the row */
-    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
-        struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
-        for (int64_t k = 0; k < t->conf.rows; k++)
-            memset(embed_table_row(t, k), 0, (size_t)t->conf.dim * sizeof(float));
-    }
+    for (int i = 0; i < lookup_n_tables(r->model->lookup); i++)
+        set_rows_of_table(r, i, NULL);
     backward(r, -1.0, 1);
     compare_params(r, "gradient", golden_at(first, "gradients"), true, TOL_FIRST);
     compare_tables(r, "row gradients", golden_at(first, "row_gradients"), TOL_FIRST);
