@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "ckpt/ckpt.h"
 #include "cmd/cmd.h"
+#include "cmd/device.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
 #include "train/export/export.h"
@@ -22,7 +23,7 @@
 
 struct eval_conf {
     const char *eval_input, *model_dir, *checkpoint, *edit_config_json, *result,
-        *table_dir;
+        *table_dir, *device;
     struct opt_list set;
     int64_t threads;
     bool json;
@@ -46,6 +47,7 @@ static const struct opt opts[] = {
      .meta = "JSON", .filled = true},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
+    {OPT_CHOICE(struct eval_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
     {OPT_TEXT(struct eval_conf, table_dir, NULL,
               "keep embedding tables in files in this directory"),
      .meta = "DIR", .filled = true},
@@ -94,11 +96,12 @@ static enum rc load_session(struct train_session *s, const struct ckpt *c,
 
 /* The session is made for training, since a checkpoint restores all of it. */
 static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf *config,
-                                   struct pool *pool, struct diags *diags,
-                                   struct err *err)
+                                   struct pool *pool, const struct device *device,
+                                   struct diags *diags, struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_session_options so = {.pool = pool,
+                                       .device = device,
                                        .training = true,
                                        .farm_hash = config_farm_hash(),
                                        .table_dir = c->table_dir};
@@ -138,6 +141,7 @@ static enum rc eval_here(const void *conf, const struct opt_args *args, struct e
     struct conf config = {0};
     struct diags diags = {0};
     struct pool *pool = NULL;
+    struct device *device = NULL;
     const struct config_override overrides[] = {
         {"--eval-input", "eval_input_path", c->eval_input},
         {"--model-dir", "model_dir", c->model_dir}};
@@ -146,8 +150,11 @@ static enum rc eval_here(const void *conf, const struct opt_args *args, struct e
     if (!rc)
         rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
     if (!rc)
-        rc = evaluate_checkpoint(c, &config, pool, &diags, err);
+        rc = cmd_device_open(c->device, &device, err);
+    if (!rc)
+        rc = evaluate_checkpoint(c, &config, pool, device, &diags, err);
     config_show(&diags);
+    device_close(device);
     pool_destroy(pool);
     diags_release(&diags);
     conf_release(&config);

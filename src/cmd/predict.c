@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/device.h"
 #include "cmd/predict.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
@@ -23,7 +24,7 @@
 struct predict_conf {
     const char *model, *config, *model_dir, *checkpoint, *input, *output,
         *reserved_columns, *output_columns, *dataset_type, *writer_type,
-        *edit_config_json, *non_finite;
+        *edit_config_json, *non_finite, *device;
     struct opt_list set;
     int64_t batch_size, threads, steps, debug_level, part_rows;
     bool overwrite;
@@ -58,6 +59,7 @@ static const struct opt opts[] = {
     {OPT_INT(struct predict_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU"),
      .alias = "predict-threads"},
+    {OPT_CHOICE(struct predict_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
     {OPT_INT(struct predict_conf, part_rows, "0", 0, INT64_MAX,
              "rows per part of an output directory; 0: 1000000")},
     {OPT_INT(struct predict_conf, steps, "0", 0, INT64_MAX,
@@ -88,6 +90,7 @@ static const struct opt opts[] = {
 /* What is predicted with: an export, or a checkpoint of a config. */
 struct loaded {
     struct pool *pool;
+    struct device *device; /* NULL: the CPU */
     struct train_export *export;
     struct conf conf; /* of a config; or, edited, that of an export */
     struct train_session *own;
@@ -103,6 +106,7 @@ static void loaded_release(struct loaded *l)
     train_session_destroy(l->own);
     train_export_close(l->export);
     conf_release(&l->conf);
+    device_close(l->device);
     pool_destroy(l->pool);
     mem_free(l->name);
     mem_free(l->dir);
@@ -147,7 +151,7 @@ static enum rc load_export(const struct predict_conf *c, struct loaded *l,
                            struct diags *diags, struct err *err)
 {
     l->dir = predict_model_dir(c->model, &l->output);
-    enum rc rc = train_export_open(l->dir, 0, l->pool, &l->export, err);
+    enum rc rc = train_export_open_on(l->device, l->dir, 0, l->pool, &l->export, err);
     if (rc)
         return rc;
     l->session = train_export_session(l->export);
@@ -168,7 +172,8 @@ static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
     enum rc rc = load_config(c, config, l, diags, err);
     if (!rc)
         rc = train_export_checkpoint_session(l->config, c->checkpoint, config_farm_hash(),
-                                             l->pool, &l->own, &l->name, why, diags, err);
+                                             l->pool, l->device, &l->own, &l->name, why,
+                                             diags, err);
     if (!rc)
         config_tell_checkpoint(l->name, why);
     l->session = l->own;
@@ -257,6 +262,8 @@ static enum rc predict_here(const void *conf, const struct opt_args *args,
         rc = predict_writer(c->writer_type, &format, err);
     if (!rc)
         rc = pool_create((int)threads, &l.pool, err);
+    if (!rc)
+        rc = cmd_device_open(c->device, &l.device, err);
     if (!rc) /* a config wins over an export, as upstream */
         rc = config ? load_checkpoint(c, config, &l, &diags, err)
                     : load_export(c, &l, &diags, err);

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/device.h"
 #include "cmd/ranks.h"
 #include "cmd/stop_signals.h"
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
 #include "dist/shards.h"
 #include "model/reference.h"
-#include "nn/device.h"
 #include "train/trainer.h"
 
 struct train_conf {
@@ -65,9 +65,7 @@ static const struct opt opts[] = {
      .meta = "JSON", .filled = true},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU. Results do not depend on it")},
-    {OPT_CHOICE(struct train_conf, device, "cpu", "cpu|cuda",
-                "what computes the model: the CPU, or the first NVIDIA card that is "
-                "visible")},
+    {OPT_CHOICE(struct train_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
     {OPT_INT(struct train_conf, shards, "0", 0, DIST_SHARDS_MAX,
              "shards of a batch, each with batch_size rows, as so many ranks have; 0: "
              "those of the checkpoint, or one per rank"),
@@ -240,16 +238,6 @@ static bool wants_best(const struct train_conf *c, const char *path)
     return best;
 }
 
-/* *out is NULL for the CPU. */
-static enum rc open_device(const char *name, struct device **out, struct err *err)
-{
-    const struct device_ops *ops;
-    if (strcmp(name, "cpu") == 0)
-        return RC_OK;
-    enum rc rc = nn_device_find(name, &ops, err);
-    return rc ? rc : device_open(ops, out, err);
-}
-
 /* Options that would be taken without a word and do nothing. */
 static enum rc check_usage(const struct train_conf *c, struct err *err)
 {
@@ -292,7 +280,7 @@ static enum rc train_rank(const struct train_conf *c, const char *path,
     if (!rc)
         rc = check_patience(c, &config, err);
     if (!rc)
-        rc = open_device(c->device, &device, err);
+        rc = cmd_device_open(c->device, &device, err);
     if (!rc)
         rc = train_config_file(c, &config, ranks, device, &diags, err);
     device_close(device);

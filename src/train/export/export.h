@@ -80,11 +80,15 @@ enum {
     EXPORT_NO_PLACES = 2   /* what is said of a row names no file of this machine */
 };
 
-/* Verifies sizes and checksums, loads the model, runs its samples. The pool is borrowed.
+/* Verifies sizes and checksums, loads the model, runs its samples. Pool and device are
+ * borrowed; `device` NULL, as without `_on`: the CPU.
  * RC_NOTFOUND E2002, RC_FORMAT E2002, E2003, E2005, E2007, RC_UNSUPPORTED E2004.
  */
 enum rc train_export_open(const char *dir, unsigned flags, struct pool *pool,
                           struct train_export **out, struct err *err) MUST_CHECK;
+enum rc train_export_open_on(const struct device *device, const char *dir, unsigned flags,
+                             struct pool *pool, struct train_export **out,
+                             struct err *err) MUST_CHECK;
 void train_export_close(struct train_export *x); /* NULL is fine */
 
 /* All borrowed. */
@@ -115,8 +119,9 @@ enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
  */
 enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
                                         const char *path, bool farm_hash,
-                                        struct pool *pool, struct train_session **out,
-                                        char **checkpoint, char why[EXPORT_WHY_SIZE],
-                                        struct diags *diags, struct err *err) MUST_CHECK;
+                                        struct pool *pool, const struct device *device,
+                                        struct train_session **out, char **checkpoint,
+                                        char why[EXPORT_WHY_SIZE], struct diags *diags,
+                                        struct err *err) MUST_CHECK;
 
 #endif

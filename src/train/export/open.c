@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens an export: its manifest (sizes and checksums of all files), its config, the session with
+ * the tensors, the columns that its features read, and in the end the samples, which are
+ * computed and compared. What follows hands out parts of it.
+ */
 #include <string.h>
 
 #include "base/fs.h"
@@ -46,10 +50,11 @@ static enum rc read_columns(struct train_export *x, struct err *err)
 }
 
 static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
-                    struct diags *diags, struct err *err)
+                    const struct device *device, struct diags *diags, struct err *err)
 {
     const struct node *farm = NULL;
     struct train_session_options so = {.pool = pool,
+                                       .device = device,
                                        .no_labels = true,
                                        .no_places = (flags & EXPORT_NO_PLACES) != 0,
                                        .dir = x->dir};
@@ -76,10 +81,18 @@ static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
 enum rc train_export_open(const char *dir, unsigned flags, struct pool *pool,
                           struct train_export **out, struct err *err)
 {
+    return train_export_open_on(NULL, dir, flags, pool, out, err);
+}
+
+enum rc train_export_open_on(const struct device *device, const char *dir, unsigned flags,
+                             struct pool *pool, struct train_export **out,
+                             struct err *err)
+{
     struct train_export *x = mem_calloc(1, sizeof(*x));
     x->dir = mem_strdup(dir);
     struct diags diags = {0}; /* of its config, which is not the user's: errors only */
-    enum rc rc = train_export_first_error(&diags, load(x, flags, pool, &diags, err), err);
+    enum rc rc =
+        train_export_first_error(&diags, load(x, flags, pool, device, &diags, err), err);
     diags_release(&diags);
     if (rc) {
         train_export_close(x);

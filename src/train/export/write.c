@@ -21,12 +21,13 @@ bool train_export_averages(const struct pc_EasyRecConfig *c)
 
 enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
                                         const char *path, bool farm_hash,
-                                        struct pool *pool, struct train_session **out,
-                                        char **checkpoint, char why[EXPORT_WHY_SIZE],
-                                        struct diags *diags, struct err *err)
+                                        struct pool *pool, const struct device *device,
+                                        struct train_session **out, char **checkpoint,
+                                        char why[EXPORT_WHY_SIZE], struct diags *diags,
+                                        struct err *err)
 {
     struct train_session_options so = {
-        .pool = pool, .farm_hash = farm_hash, .no_labels = true};
+        .pool = pool, .device = device, .farm_hash = farm_hash, .no_labels = true};
     struct train_session *s = NULL;
     struct ckpt *ckpt = NULL;
     char *picked = NULL;
@@ -232,8 +233,8 @@ enum rc train_export_write(const struct conf *conf, const struct train_export_op
     char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
     char *beside = mem_printf("%s/.%s.tmp", dir, base);
     enum rc rc =
-        train_export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool, &s,
-                                        &checkpoint, summary.why, diags, err);
+        train_export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool, NULL,
+                                        &s, &checkpoint, summary.why, diags, err);
     if (!rc)
         rc = fs_remove_all(beside, err);
     if (!rc)
