@@ -79,6 +79,10 @@ bench-data: build ## measure the readers and writers of data files
 	@tools/deps interop
 	@tools/bench build/release csv data features
 
+.PHONY: bench-gpu
+bench-gpu: ## measure the training step on an NVIDIA card beside PyTorch's
+	@bench/gpu/run
+
 bench-tune: build ## measure the tuners beside Optuna
 	@tools/bench build/release tune
 

@@ -384,16 +384,18 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     lap(b, PHASE_LOOKUP, &since);
     if (!b->rows_only)
         graph_forward(m->graph, t);
+    rc = b->rows_only ? RC_OK : graph_wait(m->graph, err); /* a step looks at its loss */
     lap(b, PHASE_FORWARD, &since);
     if (!b->rows_only)
         graph_backward(m->graph, true);
     lap(b, PHASE_BACKWARD, &since);
-    rc = update_rows(b, t, err);
+    if (!rc)
+        rc = update_rows(b, t, err);
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
         optim_step(b->optim, t, 0);
-    if (!rc)
-        rc = graph_wait(m->graph, err);
+    if (!rc && (b->rows_only || b->n % BATCHES == 0))
+        rc = graph_wait(m->graph, err); /* else it goes on while the next batch is fed */
     lap(b, PHASE_DENSE, &since);
     b->total[b->n] = (double)(since - start) * 1e-6;
     b->cpu[b->n] = cpu_ms() - cpu;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cuda/cuda_private.h"
 #include "nn/cpu/cpu.h"
+#include "nn/op.h"
 
 /* graph.plan */
 struct cuda_plan {
@@ -33,6 +34,53 @@ static bool has_op(const struct op *op)
     return host_op_named(op->name) != NULL;
 }
 
+/* All of a value in another shape is that value when nobody else reads it. */
+static void place_reshapes(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        struct nn_val *x = n->in[0], *y = n->out[0];
+        if (strcmp(n->op->name, op_slice.name) == 0 && x->n_uses == 1 && !y->kept &&
+            !graph_is_loss(g, y) && !graph_is_loss(g, x) &&
+            nn_shape_width(&x->shape) == nn_shape_width(&y->shape)) {
+            y->host = x;
+            y->host_col = 0;
+        }
+    }
+}
+
+/* Whether a value that one concat reads may lie inside its result: kernels write rows with a
+ * stride; inputs may when the host does not write them.
+ */
+static bool can_be_inside(const struct graph *g, const struct nn_val *v)
+{
+    if (v->n_uses != 1 || v->host || v->shape.n_dims != 1 || graph_is_loss(g, v))
+        return false;
+    return v->by ? !v->kept : g->options.device_inputs && v->needs_grad;
+}
+
+/* Multiples of 16 bytes, so that wide reads and writes stay possible. */
+static bool is_aligned(const struct nn_val *out, int64_t col)
+{
+    return col % 4 == 0 && nn_shape_width(&out->shape) % 4 == 0;
+}
+
+static void place_in_concats(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        int64_t col = 0;
+        for (int k = 0; strcmp(n->op->name, op_concat.name) == 0 && k < n->n_in; k++) {
+            struct nn_val *v = n->in[k];
+            if (can_be_inside(g, v) && (v->by || is_aligned(n->out[0], col))) {
+                v->host = n->out[0];
+                v->host_col = col;
+            }
+            col += nn_shape_width(&v->shape);
+        }
+    }
+}
+
 static enum rc plan(struct graph *g, struct err *err)
 {
     struct cuda_plan *p = g->plan = mem_calloc(1, sizeof(*p));
@@ -48,6 +96,8 @@ static enum rc plan(struct graph *g, struct err *err)
             rc = host_op_create(g, n, &p->host[i], err);
     }
     g->n_forward = g->n_backward = (int)g->ops.n;
+    place_reshapes(g);
+    place_in_concats(g);
     return rc;
 }
 

@@ -44,7 +44,8 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     m->conf = conf;
     m->options = *options;
     m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1};
-    m->graph = graph_create(&options->graph);
+    m->options.graph.device_inputs = options->lookup && options->lookup->on_device;
+    m->graph = graph_create(&m->options.graph);
     pc_features_init(&m->features, conf, &m->arena);
     struct lookup_conf keep = {.pool = options->graph.pool,
                                .comm = options->comm,

@@ -30,14 +30,22 @@ int64_t graph_rows_of(const struct graph *g, const struct nn_val *v)
 /* The host's copy of a value or gradient that lies on the device as `v`. */
 static struct view staged(const struct graph *g, const struct view *v, int64_t at)
 {
-    assert(at >= 0 && v->ld == v->width); /* not one that the host has no business with */
+    assert(at >= 0); /* not one that the host has no business with */
     return (struct view){
         .data = g->stage + at, .rows = v->rows, .width = v->width, .ld = v->width};
 }
 
-static size_t view_bytes(const struct view *v)
+/* Rows that follow each other at once, those with a stride one by one. */
+static void copy_rows(const struct graph *g, const struct view *to,
+                      const struct view *from, enum device_way way)
 {
-    return (size_t)(v->rows * v->width) * sizeof(float);
+    size_t row = (size_t)to->width * sizeof(float);
+    bool whole = to->ld == to->width && from->ld == from->width;
+    for (int64_t r = 0; !whole && r < to->rows; r++)
+        g->device->ops->copy(g->device, view_row(to, r), view_row(from, r), row, way);
+    if (whole)
+        g->device->ops->copy(g->device, to->data, from->data, (size_t)to->rows * row,
+                             way);
 }
 
 /* What the device has, in host memory. */
@@ -46,7 +54,7 @@ static struct view pulled(const struct graph *g, const struct view *v, int64_t a
     if (!v->data || host_sees(g->device))
         return *v;
     struct view host = staged(g, v, at);
-    g->device->ops->copy(g->device, host.data, v->data, view_bytes(v), DEVICE_OUT);
+    copy_rows(g, &host, v, DEVICE_OUT);
     return host;
 }
 
@@ -57,9 +65,10 @@ struct view graph_write_begin(struct graph *g, struct nn_val *v)
 
 void graph_write_end(struct graph *g, struct nn_val *v)
 {
-    if (!host_sees(g->device))
-        g->device->ops->copy(g->device, v->view.data, g->stage + v->stage_at,
-                             view_bytes(&v->view), DEVICE_IN);
+    if (host_sees(g->device))
+        return;
+    struct view host = staged(g, &v->view, v->stage_at);
+    copy_rows(g, &v->view, &host, DEVICE_IN);
 }
 
 struct view graph_read(struct graph *g, const struct nn_val *v)

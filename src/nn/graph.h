@@ -96,6 +96,10 @@ struct graph_options {
     const struct device *device; /* borrowed; NULL: the CPU */
     enum gemm_precision precision;
     bool tf32; /* a device that has it may round the factors of f32 products to TF32 */
+    /* Inputs with a gradient are reached by graph_device_view() and graph_device_grad(): a
+     * device may put them inside other values, and copies to and from the host are slow.
+     */
+    bool device_inputs;
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
     int64_t tile_rows; /* 0: chosen */

@@ -130,10 +130,10 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
             struct nn_val *inner = g->vals.at[k];
             if (!inner->host || outermost(inner) != v)
                 continue;
-            if (inner->by->forward_at < value.from)
-                value.from = inner->by->forward_at;
+            int made = inner->by ? inner->by->forward_at : 0;
+            value.from = made < value.from ? made : value.from;
             stretch(&value.to, value_end(g, inner));
-            stretch(&grad.to, backward_time(g, inner->by));
+            stretch(&grad.to, inner->by ? backward_time(g, inner->by) : last_time(g));
             int start = grad_start(g, inner);
             if (start >= 0 && start < grad.from)
                 grad.from = start;

@@ -18,7 +18,7 @@
  *   reported by the next synchronise() of any thread, and all results since the one
  *   before are void; the device can be closed, and used no further. copy() does not say
  *   that its bytes are void: whoever acts on results calls synchronise() (graph_wait(),
- *   which a step does behind the forward pass and at its end).
+ *   which a step does behind the forward pass, and a checkpoint before it is made).
  * - Threads: any thread may call, several at a time with different arrays; one graph is
  *   run by one thread at a time. Inside a call a device may use as many as it likes.
  * - Results: the same calls give the same bytes, on any number of threads.

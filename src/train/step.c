@@ -9,7 +9,8 @@
  *   lookup update   rows of tables move, with every batch
  *   dense update    dense parameters move, once per `accumulate` batches
  *
- * That of a batch of several shards is in step_shards.c.
+ * A device may queue all of it; the loss is waited for, and what follows the loss goes on while
+ * the next batch is fed. That of a batch of several shards is in step_shards.c.
  */
 #include <math.h>
 
@@ -144,7 +145,7 @@ static enum rc train_whole(struct train_session *s, const struct feature_batch *
     rc = update_rows(s, err);
     if (!rc)
         train_step_dense(s);
-    return rc ? rc : graph_wait(s->model->graph, err);
+    return rc;
 }
 
 /* A loss that is not a number does, and what another rank says of itself. */

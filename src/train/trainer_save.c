@@ -185,7 +185,9 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     if (rc)
         return rc;
     train_lap_end(t);
-    rc = start_save(t, err);
+    rc = graph_wait(t->session->model->graph, err); /* for what the step has queued */
+    if (!rc)
+        rc = start_save(t, err);
     if (rc)
         return rc;
     t->saved_step = step;

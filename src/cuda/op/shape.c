@@ -8,7 +8,8 @@ static void slice_forward(const struct cuda_run *r)
 {
     const struct op_take_conf *c = r->op->conf;
     struct cuda_rows y = cuda_out(r);
-    cuda_put(r->cuda->stream, cuda_cols(cuda_in(r, 0), c->from, y.width), y, false);
+    if (cuda_in(r, 0).at + c->from != y.at)
+        cuda_put(r->cuda->stream, cuda_cols(cuda_in(r, 0), c->from, y.width), y, false);
 }
 
 static void slice_backward(const struct cuda_run *r)
@@ -16,7 +17,7 @@ static void slice_backward(const struct cuda_run *r)
     const struct op_take_conf *c = r->op->conf;
     struct cuda_rows dy = cuda_d_out(r), dx = cuda_d_in(r, 0);
     bool whole = dy.width == dx.width;
-    if (!cuda_wants(r, 0))
+    if (!cuda_wants(r, 0) || dx.at == dy.at)
         return;
     if (!cuda_adds(r, 0) && !whole)
         cuda_fill(r->cuda->stream, dx, 0);
