@@ -126,6 +126,41 @@ static void note_uneven(struct trainer *t)
         (intmax_t)u.differ, (intmax_t)u.rows, where.msg, u.feature, u.leader);
 }
 
+/* Costs nothing any more once a label was seen to vary. */
+static void watch_labels(struct trainer *t, const struct feature_batch *b)
+{
+    if (!b || b->rows == 0)
+        return;
+    if (!t->labels) {
+        t->n_labels = b->n_labels;
+        t->labels = arena_alloc(&t->arena, (b->n_labels + 1) * sizeof(*t->labels));
+        for (size_t i = 0; i < b->n_labels; i++)
+            t->labels[i] = (struct train_label){0};
+    }
+    for (size_t i = 0; i < t->n_labels; i++) {
+        struct train_label *l = &t->labels[i];
+        const struct feature_target *from = &b->targets[i];
+        l->varies = l->varies || from->offsets;
+        if (!l->varies && !l->name)
+            l->value = from->values[0];
+        l->name = from->name;
+        for (int64_t r = 0; r < b->rows && !l->varies; r++)
+            l->varies = from->values[r] != l->value;
+    }
+}
+
+/* A day of which only one class arrived trains without a fault, and spoils the model. */
+static void note_one_label(const struct trainer *t)
+{
+    uint64_t rows = t->session->rows - t->first_rows;
+    for (size_t i = 0; i < t->n_labels && comm_world(t->o->comm) == 1; i++)
+        if (t->labels[i].name && !t->labels[i].varies && rows > 1)
+            trainer_note(t,
+                         "label '%s' is %g in all %ju rows of this run: the model cannot "
+                         "learn from it what tells rows apart",
+                         t->labels[i].name, (double)t->labels[i].value, (uintmax_t)rows);
+}
+
 /* Train metrics are of the first shard, as those of rank 0 are. */
 static enum rc on_shard(void *arg, int shard, const struct feature_batch *b,
                         struct err *err)
@@ -172,6 +207,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         return *over ? RC_OK : end_of_pass(t, round.epoch, err);
     }
     bool asked_for = trainer_save_is_asked(t, round.event_ms);
+    for (int i = 0; i < t->session->shards.n; i++)
+        watch_labels(t, round.batch.at[i]);
     rc = train_on(t, &round.batch, err);
     if (rc)
         train_rounds_name(t->rounds, t->session->shard_at, err);
@@ -246,6 +283,8 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
     trainer_profile_end(t);
+    if (!rc)
+        note_one_label(t);
     /* a run that was asked to stop leaves it to the one that goes on */
     if (!rc && (over || t->early) && t->session->step > 0)
         rc = train_row_dump_end(t->row_dump, t->session->step - 1, err);

@@ -22,6 +22,13 @@ struct train_lap {
     uint64_t rows, steps;
 };
 
+/* A label of the rows trained on, to say when all of them had the same. */
+struct train_label {
+    const char *name; /* NULL: no batch came yet */
+    float value;      /* of the first row */
+    bool varies;      /* or is a list */
+};
+
 struct trainer {
     const struct train_options *o;
     const struct pc_EasyRecConfig *conf;
@@ -62,7 +69,9 @@ struct trainer {
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
-    bool heard;          /* this rank was asked to stop */
+    bool heard;                 /* this rank was asked to stop */
+    struct train_label *labels; /* [n_labels], of this run */
+    size_t n_labels;
     bool told_uneven;    /* of sequences whose steps differ, it was said */
     bool told_undefined; /* that --patience had nothing to go by */
 };

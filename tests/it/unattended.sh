@@ -233,6 +233,47 @@ early_stopping_keeps_the_best_and_export_takes_it()
     out_lacks "model.ckpt-$best "
 }
 
+bad_days_of_a_nightly_run_are_named_and_change_nothing()
+{
+    config && data
+    trained m
+    status 0
+    before=$(ls m)
+    # a missing file, one cut short, an empty day, an empty file
+    mkdir cut none empty
+    head -c 2000 data/train/part-0.parquet >cut/part-0.parquet
+    : >empty/part-0.parquet
+    while IFS='@' read -r input want; do
+        trained m --continue --train-input "$input"
+        [ "$got" != 0 ] || fail "$input was trained on"
+        err_has "$want"
+        [ "$(ls m)" = "$before" ] || fail "$input changed model_dir: $(ls m)"
+        run "$TRAINYARD" predict c.config --model-dir m --input "$input" --output s.csv
+        [ "$got" != 0 ] || fail "$input was scored"
+        err_has "$want"
+        [ ! -e s.csv ] || fail "$input left scores"
+    done <<'END'
+nowhere@'nowhere' does not exist
+cut@'cut/part-0.parquet': it begins as a Parquet file but does not end as one
+none@directory 'none' holds no data files
+empty@'empty/part-0.parquet': not a Parquet file: it has only 0 bytes
+END
+}
+
+a_day_of_one_class_is_said()
+{
+    config && data
+    trained m
+    status 0
+    err_lacks "in all"
+    "$TRAINYARD" data convert data/train all.jsonl 2>/dev/null
+    grep '"clk": *0' all.jsonl >one.jsonl
+    "$TRAINYARD" data convert one.jsonl one.parquet 2>/dev/null
+    trained m --continue --train-input one.parquet
+    status 0
+    err_has "note: label 'clk' is 0 in all $(($(wc -l <one.jsonl) * 2)) rows of this run"
+}
+
 tap_cases \
     early_stopping_keeps_the_best_and_export_takes_it \
     other_data_starts_at_its_beginning_and_the_model_goes_on \
@@ -246,4 +287,5 @@ tap_cases \
     evaluation_is_tried_before_the_first_step \
     a_limit_of_address_space_counts \
     plan_counts_what_dumps_remember \
-    a_checkpoint_is_told_when_it_is_safe
+    a_checkpoint_is_told_when_it_is_safe \
+    bad_days_of_a_nightly_run_are_named_and_change_nothing a_day_of_one_class_is_said

@@ -196,6 +196,16 @@ static void check_fg_encoded(struct pc_check *x)
                       schema_enum_number(&pc_FgMode_def, d->fg_mode)->name);
 }
 
+/* It only tells FG_DAG from FG_NORMAL, and only where fg_encoded is false. */
+static void check_fg_threads(struct pc_check *x)
+{
+    const struct pc_DataConfig *d = x->data;
+    if (d->has_fg_threads && !(d->has_fg_encoded && !d->fg_encoded))
+        schema_report(x->diags, DIAG_WARNING, E0208, &d->base, "fg_threads",
+                      "fg_threads has no effect: the threads of the run compute the "
+                      "features");
+}
+
 /* What a sampler cannot do without; paths are often filled in later. */
 static void check_sampler_fields(struct pc_check *x, const struct pc_sampler *s)
 {
@@ -278,6 +288,7 @@ void check_data(struct pc_check *x)
     check_labels(x);
     check_cost(x);
     check_fg_encoded(x);
+    check_fg_threads(x);
     check_sampler(x);
     map_release(&c.names);
 }
