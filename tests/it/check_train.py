@@ -13,14 +13,14 @@ import subprocess
 import sys
 
 NUMBERS = {
-    'uint32': ['0', '1', '3', '4294967295', '4294967296', '-1'],
-    'uint64': ['0', '1', '3', '18446744073709551615', '-1'],
-    'int32': ['0', '1', '-1', '2147483648'],
-    'int64': ['0', '1', '-1', '9223372036854775808'],
-    'float': ['0', '-1', '0.5', '1', '2', '1e39', 'nan', 'inf'],
-    'double': ['0', '-1', '0.5', '1', '2', 'nan', 'inf'],
+    'uint32': ['0', '3', '4294967295', '4294967296'],
+    'uint64': ['0', '3', '18446744073709551615'],
+    'int32': ['0', '-1', '2147483648'],
+    'int64': ['0', '-1', '9223372036854775808'],
+    'float': ['0', '-1', '2', 'nan'],
+    'double': ['0', '-1', '2', 'nan'],
     'bool': ['true', 'false'],
-    'string': ['""', '"x"', '"1"', '"1,2"'],
+    'string': ['""', '"x"'],
 }
 # What only the machine and the data tell: memory, columns and checkpoints that are not there, values
 # that do not fit, a loss that is not finite.
@@ -113,13 +113,13 @@ class Walk:
     def add(self, name, parts):
         self.cases[name] = config(parts)
 
-    def fields(self, message, base, put, name):
+    def fields(self, message, base, put, name, nested=True):
         """put(fields as text) makes the parts of a config."""
         for field, kind, meaning in self.messages.get(message, []):
             for v in self.values(kind, meaning):
                 if not (SIZES.search(field) and len(v) > 6):
                     self.add('%s.%s=%s' % (name, field, v), put({**base, field: v}))
-            if kind in self.messages and not (kind in self.walked and 'Feature' in message):
+            if nested and kind in self.messages and not (kind in self.walked and 'Feature' in message):
                 self.walked.add(kind)
                 self.nested(kind, field, base, put, name + '.' + field)
 
@@ -165,10 +165,10 @@ class Walk:
         self.fields('DataConfig', BASE['data_config'], lambda f: {'data_config': f}, 'data_config')
         root = BASE['root'].replace('t.parquet', 't.csv')
         self.fields('DataConfig', {**CSV, 'with_header': 'true'},
-                    lambda f: {'root': root, 'data_config': f}, 'data_config with a header')
+                    lambda f: {'root': root, 'data_config': f}, 'data_config with a header', False)
         self.fields('DataConfig', {**CSV, 'input_fields_str': '"%s"' % TYPES},
                     lambda f: {'root': root.replace('t.csv', 'bare.csv'), 'data_config': f},
-                    'data_config without a header')
+                    'data_config without a header', False)
         self.add('data_config without names', {'root': root, 'data_config': CSV})
         self.fields('TrainConfig', BASE['train_config'], lambda f: {'train_config': f}, 'train_config')
         self.optimizers('SparseOptimizer', 'sparse')
