@@ -27,7 +27,8 @@ static enum rc put_object(const struct cmd_place *p, const char *kind, const cha
                            .path = path,
                            .type = "application/octet-stream",
                            .body = data,
-                           .n = n};
+                           .n = n,
+                           .patient = true};
     enum rc rc = remote_call(&p->remote, &q, doc, NULL, err);
     mem_free(path);
     return rc;

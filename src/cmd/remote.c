@@ -17,6 +17,9 @@
 #include "base/mem.h"
 #include "job/status.h"
 
+#define ATTEMPTS 3
+#define ATTEMPTS_PATIENT 10 /* about half a minute */
+
 #define LOGIN_MAX ((size_t)2 << 20)
 #define CA_MAX ((size_t)1 << 20)
 
@@ -259,7 +262,7 @@ enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct d
                                   .headers = put_headers,
                                   .arg = &s,
                                   .max = q->max,
-                                  .attempts = 3,
+                                  .attempts = q->patient ? ATTEMPTS_PATIENT : ATTEMPTS,
                                   .ca = r->ca,
                                   .what = r->url};
     struct io_http_reply got = {0};
@@ -303,7 +306,8 @@ enum rc remote_part(const struct remote *r, const char *path, int64_t at, size_t
     struct io_http_reply reply = {0};
     snprintf(range, sizeof(range), "bytes=%jd-%jd", (intmax_t)at,
              (intmax_t)(at + (int64_t)most - 1));
-    struct remote_ask q = {.method = "GET", .path = path, .range = range};
+    struct remote_ask q = {
+        .method = "GET", .path = path, .range = range, .patient = true};
     enum rc rc = remote_call(r, &q, NULL, &reply, err);
     if (!rc)
         rc = take_part(&reply, at, version, out, err);

@@ -40,6 +40,7 @@ struct remote_ask {
     size_t n;
     const char *range; /* of the answer, or NULL */
     size_t max;        /* bytes of the answer; 0: as io/http.h */
+    bool patient; /* a part of a file: worth waiting for a server that starts again */
 };
 enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct doc *doc,
                     struct io_http_reply *reply, struct err *err) MUST_CHECK;

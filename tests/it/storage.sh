@@ -394,6 +394,31 @@ b"
     finish
 }
 
+a_restart_of_the_server_does_not_break_a_transfer()
+{
+    local id where
+    start
+    where=${url#http://}
+    # restarts FILE SIZE: kills the server when FILE is that large, and starts it again a moment later.
+    restarts()
+    {
+        for _ in $(seq 600); do [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge "$2" ] && break; sleep 0.02; done
+        kill -9 "$server"
+        sleep 3
+        "$TRAINYARD" server --listen "$where" --dir yard --experiments none --rate 100000 2>>server.log &
+        echo $! >again.pid
+    }
+    id=$("$TRAINYARD" job submit --wait -- 'head -c 100000000 /dev/urandom >/ml/output/model/copy' | head -1)
+    restarts got/model/copy.part 16000000 &
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    cmp -s "yard/jobs/$id/ml/output/model/copy" got/model/copy || fail "the download differs"
+    wait $!
+    server=$(cat again.pid)
+    finish 2>/dev/null
+    kill "$server" 2>/dev/null
+}
+
 # A server of an ordinary user cannot read what the job forbids that user, unless it says otherwise.
 modes_keep_nobody_out()
 {
@@ -431,4 +456,5 @@ deep"
 tap_cases a_remote_user_brings_data_and_fetches_the_model uploads_are_cut_deduplicated_and_resumed \
     what_one_user_sent_is_nobody_elses a_member_of_the_project_runs_the_job_again files_are_sent_in_ranges \
     no_path_and_no_link_leads_out_of_the_outputs a_user_stores_no_more_than_allowed lists_that_lie_are_refused \
-    what_is_refused_takes_no_room names_may_be_any_bytes modes_keep_nobody_out
+    what_is_refused_takes_no_room names_may_be_any_bytes modes_keep_nobody_out \
+    a_restart_of_the_server_does_not_break_a_transfer
