@@ -153,10 +153,12 @@ static void help_names_every_program(void)
         struct front_call none = {0};
         CHECK(front_tzrec.translate(&program, &none, &err) == RC_INVAL);
         CHECK_INT(err.code, E2204); /* it needs an argument: so it is known */
+        front_call_release(&none);
         mem_free(one[0]);
         n++;
     }
     CHECK(n >= 13);
+    front_call_release(&call);
 }
 
 static void tools_of_retrieval_are_ours(void)
