@@ -24,7 +24,10 @@
 #include "cmd/team_env.h"
 #include "cmd/tune_common.h"
 #include "http/api.h"
+#include "job/artifacts.h"
+#include "job/bucket.h"
 #include "job/space.h"
+#include "team/archiver.h"
 #include "team/cleaner.h"
 
 struct server_conf {
@@ -36,7 +39,7 @@ struct server_conf {
     struct opt_list host;
     int64_t threads, max_body, user_storage, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
-    const char *advertise;
+    const char *advertise, *artifacts;
     bool no_queue;
     struct server_isolate_conf jobs;
 };
@@ -68,6 +71,10 @@ static const struct opt opts[] = {
         struct server_conf, clean_every, "10m", 0, 3155760000,
         "how often to delete jobs by policy and contents that nothing refers to; "
         "0: never")},
+    {OPT_TEXT(struct server_conf, artifacts, NULL,
+              "object store to keep uploads, models and outputs of ended jobs in: "
+              "s3://bucket/prefix; see docs/server.md"),
+     .meta = "URL"},
     {OPT_TEXT(struct server_conf, advertise, NULL,
               "URL under which other servers on the same store reach this one; default: "
               "the address it listens on"),
@@ -179,6 +186,25 @@ static enum rc read_oidc(const struct server_conf *c, char **secret,
     return rc;
 }
 
+/* Without '/' at its end; the caller's. */
+static enum rc open_artifacts(const char *url, struct job_place *p, char **out,
+                              struct err *err)
+{
+    if (!job_bucket_is(url))
+        return err_coded(err, RC_INVAL, E5006,
+                         "--artifacts '%.200s': s3://bucket/prefix is required", url);
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    p->artifacts = *out = mem_strndup(url, n);
+    char *left = fs_join(p->dir, "fetched");
+    enum rc gone = fs_remove_all(left, NULL);
+    (void)gone; /* what a server that was killed had fetched */
+    mem_free(left);
+    enum rc rc = job_artifacts_claim(p, err);
+    return rc ? err_wrap(err, rc, "--artifacts") : RC_OK;
+}
+
 /* The caller's; absolute even when it is not there yet. */
 static char *http_experiments_dir(const char *given)
 {
@@ -189,48 +215,64 @@ static char *http_experiments_dir(const char *given)
     return dir;
 }
 
-static enum rc server_run(const struct server_conf *c, struct err *err)
-{
+/* What is opened before the API, and closed behind it. */
+struct server_parts {
     struct cmd_place p;
-    struct api *a = NULL;
-    enum rc rc = cmd_place_open(&c->where, &p, err);
-    if (rc)
-        return rc;
     struct server_isolate isolate;
+    struct team_policy *policy;
+    char *artifacts, *experiments;
+    const char **hosts;
+};
+
+static void close_parts(struct server_parts *s)
+{
+    mem_free(s->artifacts);
+    mem_free(s->experiments);
+    mem_free(s->hosts);
+    server_isolate_release(&s->isolate);
+    team_policy_close(s->policy);
+    cmd_place_close(&s->p);
+}
+
+static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
+                          struct err *err)
+{
     struct server_isolate_conf jobs = c->jobs;
     jobs.keys[0] = c->tls_key;
     jobs.keys[1] = c->oidc_client_secret_file;
-    rc = server_isolate_find(p.p.dir, &jobs, &isolate, err);
-    if (rc) {
-        cmd_place_close(&p);
-        return rc;
-    }
-    struct team_policy *policy = NULL;
-    rc = c->policy ? team_policy_open(c->policy, &policy, err) : RC_OK;
-    if (rc) {
-        server_isolate_release(&isolate);
-        cmd_place_close(&p);
-        return rc;
-    }
-    p.p.gate = policy ? team_policy_gate(policy) : NULL;
-    p.p.isolation = isolate.on ? &isolate.jobs : NULL;
-    p.p.served = true;
-    block_signals();
-    const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
+    enum rc rc = server_isolate_find(s->p.p.dir, &jobs, &s->isolate, err);
+    if (!rc && c->policy)
+        rc = team_policy_open(c->policy, &s->policy, err);
+    s->p.p.gate = s->policy ? team_policy_gate(s->policy) : NULL;
+    s->p.p.isolation = s->isolate.on ? &s->isolate.jobs : NULL;
+    s->p.p.served = true;
+    if (!rc && c->artifacts)
+        rc = open_artifacts(c->artifacts, &s->p.p, &s->artifacts, err);
+    if (!rc)
+        rc = job_space_keep(s->p.p.dir, c->min_free, err);
+    if (!rc)
+        rc = job_space_keep_log(s->p.p.dir, c->job_log_size, err);
+    s->hosts = mem_calloc(c->host.n + 1, sizeof(*s->hosts));
     for (size_t i = 0; i < c->host.n; i++)
-        hosts[i] = c->host.at[i];
-    char *experiments = http_experiments_dir(c->experiments);
-    struct api_options o = {
-        .place = p.p,
+        s->hosts[i] = c->host.at[i];
+    s->experiments = http_experiments_dir(c->experiments);
+    return rc;
+}
+
+static struct api_options api_options_of(const struct server_conf *c,
+                                         const struct server_parts *s)
+{
+    return (struct api_options){
+        .place = s->p.p,
         .listen = c->listen,
         .url = c->advertise,
         .tls_cert = c->tls_cert,
         .tls_key = c->tls_key,
-        .hosts = hosts,
+        .hosts = s->hosts,
         .slots = getenv("TRAINYARD_SLOTS"),
         .version = TY_VERSION,
         .env = (const char *const *)environ,
-        .experiments = experiments,
+        .experiments = s->experiments,
         .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
         .max_body = c->max_body,
         .user_storage = c->user_storage,
@@ -240,40 +282,58 @@ static enum rc server_run(const struct server_conf *c, struct err *err)
         .notify_allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
         .mail = getenv("TRAINYARD_MAIL_COMMAND") || c->no_queue,
         .queue = !c->no_queue,
-        .others = isolate.others,
-        .images_only = isolate.images_only,
+        .others = s->isolate.others,
+        .images_only = s->isolate.images_only,
     };
-    char *secret = NULL;
-    rc = job_space_keep(p.p.dir, c->min_free, err);
-    if (!rc)
-        rc = job_space_keep_log(p.p.dir, c->job_log_size, err);
-    if (!rc)
-        rc = read_oidc(c, &secret, &o.oidc, err);
-    if (!rc)
-        rc = api_start(&o, &a, err);
-    struct team_daemon_conf team = team_env_daemon(&p.p);
+}
+
+/* From the API's start to its end. */
+static enum rc serve(const struct server_conf *c, const struct server_parts *s,
+                     const struct api_options *o, struct err *err)
+{
+    const struct job_place *p = &s->p.p;
+    struct api *a = NULL;
+    struct team_daemon_conf team = team_env_daemon(p);
     struct team_daemon *daemon = NULL;
+    struct team_archiver *archiver = NULL;
+    struct team_cleaner *cleaner = NULL;
+    enum rc rc = api_start(o, &a, err);
     if (!rc && !c->no_queue)
         rc = team_daemon_create(&team, &daemon, err);
-    struct team_cleaner *cleaner = NULL;
+    if (!rc && s->artifacts)
+        rc = team_archiver_create(p, &archiver, err);
     if (!rc && !c->no_queue && c->clean_every > 0)
-        rc = team_cleaner_create(&p.p, c->clean_every, &cleaner, err);
+        rc = team_cleaner_create(p, c->clean_every, &cleaner, err);
     if (!rc) {
-        server_isolate_tell(&isolate, c->jobs.trust_submitters);
+        server_isolate_tell(&s->isolate, c->jobs.trust_submitters);
         say_hello(c, a);
         wait_for_end();
     }
     team_cleaner_destroy(cleaner);
+    team_archiver_destroy(archiver);
     team_daemon_destroy(daemon);
     api_stop(a);
+    return rc;
+}
+
+static enum rc server_run(const struct server_conf *c, struct err *err)
+{
+    struct server_parts s = {.policy = NULL};
+    char *secret = NULL;
+    enum rc rc = cmd_place_open(&c->where, &s.p, err);
+    if (rc)
+        return rc;
+    rc = open_parts(c, &s, err);
+    block_signals();
+    struct api_options o = api_options_of(c, &s);
+    if (!rc)
+        rc = read_oidc(c, &secret, &o.oidc, err);
+    if (!rc)
+        rc = serve(c, &s, &o, err);
     if (secret)
         explicit_bzero(secret, strlen(secret));
     mem_free(secret);
-    mem_free(experiments);
-    mem_free(hosts);
-    server_isolate_release(&isolate);
-    team_policy_close(policy);
-    cmd_place_close(&p);
+    close_parts(&s);
     return rc;
 }
 

@@ -19,6 +19,7 @@
 #include "http/api_private.h"
 #include "http/forward.h"
 #include "http/handlers.h"
+#include "job/archive.h"
 #include "store/audit.h"
 #include "text/diag.h"
 #include "text/json.h"
@@ -34,7 +35,7 @@ static const struct {
     {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404}, {E5103, 404}, {E5104, 409},
     {E5202, 404}, {E5304, 404}, {E3204, 422}, {E5003, 400}, {E5006, 400}, {E5008, 401},
     {E5009, 401}, {E5010, 403}, {E5014, 400}, {E4002, 500}, {E4005, 500}, {E4008, 404},
-    {E4014, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404},
+    {E4014, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404}, {E5510, 503},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -197,11 +198,19 @@ void api_audit(struct http_call *c, struct http_db *d)
     log_info("%s by '%s' from %s: %u", row.action, row.who, row.address, c->status);
 }
 
+/* May wait for the store of artifacts; nobody else is to wait for that. */
+static bool may_wait(const struct http_call *c)
+{
+    return c->api->o.place.artifacts &&
+           (c->route->fn == http_put_object || c->route->fn == http_put_snapshot ||
+            c->route->fn == http_create_model);
+}
+
 static void run_handler(struct http_call *c, struct err *err)
 {
     struct api *a = c->api;
-    bool write =
-        answer_changes(c->route) && strcmp(store_kind(c->db->store), "sqlite") == 0;
+    bool write = answer_changes(c->route) && !may_wait(c) &&
+                 strcmp(store_kind(c->db->store), "sqlite") == 0;
     c->place = a->o.place;
     c->place.store = c->db->store;
     c->place.owner = c->who.name;
@@ -337,4 +346,21 @@ void http_call_destroy(struct http_call *c)
     buf_release(&c->out);
     arena_release(&c->arena);
     mem_free(c);
+}
+
+/* Whoever has lost the directory of a job still has what the store keeps. */
+enum rc http_call_outputs(struct http_call *c, struct store_jobs *out,
+                          enum http_files *where, struct err *err)
+{
+    enum rc rc = http_call_job(c, out, err);
+    *where = FILES_HERE;
+    if (rc)
+        return rc;
+    char *dir = job_place_dir(&c->place, c->params[0]);
+    if (!fs_is_dir(dir) && job_archive_has(&c->place, c->params[0]))
+        *where = FILES_STORED;
+    else if (http_call_elsewhere(c, &out->at[0]))
+        *where = FILES_AWAY;
+    mem_free(dir);
+    return RC_OK;
 }

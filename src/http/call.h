@@ -71,6 +71,12 @@ enum rc http_call_job(struct http_call *c, struct store_jobs *out,
  */
 enum rc http_call_files(struct http_call *c, struct store_jobs *out, bool *elsewhere,
                         struct err *err) MUST_CHECK;
+/* Where the outputs of a job are: in this server's directory or behind it in the store of
+ * artifacts, only in that store (another server ran the job), or at another server.
+ */
+enum http_files { FILES_HERE, FILES_STORED, FILES_AWAY };
+enum rc http_call_outputs(struct http_call *c, struct store_jobs *out,
+                          enum http_files *where, struct err *err) MUST_CHECK;
 /* Whether the files of a job lie at another server. */
 bool http_call_elsewhere(const struct http_call *c, const struct store_job *j);
 /* Is `project` the caller's, or is the caller an admin? */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "job/artifacts.h"
 #include "job/remove.h"
 #include "job/snapshot.h"
 #include "job/space.h"
@@ -34,6 +35,8 @@ static enum rc code_put(struct http_call *c, const char *objects, struct err *er
         return rc;
     rc = job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",
                                  c->raw.n, &is_new, err);
+    if (!rc)
+        rc = job_artifacts_send(&c->place, c->place.owner, c->params[0], err);
     if (!is_new) { /* it was here, or was not taken */
         enum rc back = job_storage_count(&c->place, -n, 0, NULL);
         (void)back; /* the next collection counts anew */
@@ -58,6 +61,8 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
     buf_init(&missing, (size_t)4 << 20);
     buf_putc(&missing, '[');
     enum rc rc = code_put(c, objects, err);
+    if (!rc)
+        rc = job_artifacts_settle(&c->place, c->place.owner, c->params[0], err);
     if (!rc) {
         rc = job_snapshot_look(objects, c->params[0], &s, &missing, &n, err);
         if (rc) { /* what is refused takes no room */

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "job/artifacts.h"
 #include "job/model.h"
 #include "job/snapshot.h"
 #include "job/status.h"
@@ -128,9 +129,11 @@ static enum rc check_types(const struct node *job, struct err *err)
 static enum rc own_source(struct http_call *c, const char *source, struct err *err)
 {
     struct job_snapshot s;
+    const char *id = source + strlen(SNAPSHOT_PREFIX);
     char *objects = job_place_objects(&c->place);
-    enum rc rc =
-        job_snapshot_need(objects, source + strlen(SNAPSHOT_PREFIX), false, &s, err);
+    enum rc rc = job_artifacts_settle(&c->place, c->place.owner, id, err);
+    if (!rc)
+        rc = job_snapshot_need(objects, id, false, &s, err);
     mem_free(objects);
     return rc;
 }
@@ -140,6 +143,8 @@ static enum rc keep_empty(struct http_call *c, struct err *err)
     struct job_snapshot s;
     char *objects = job_place_objects(&c->place);
     enum rc rc = job_snapshot_take(objects, c->api->empty, &s, err);
+    if (!rc)
+        rc = job_artifacts_send(&c->place, c->place.owner, s.id, err);
     mem_free(objects);
     return rc;
 }
@@ -160,13 +165,9 @@ static enum rc take_model(struct http_call *c, const char *text, char **uri,
     if (rc == RC_NOTFOUND) /* in the same words, whether there is one or not */
         rc = err_coded(err, rc, E3111, "no model '%.150s'", text);
     if (!rc) {
-        struct job_place owner = c->place;
-        owner.owner = l.at[0].owner;
-        char *from = job_place_objects(&owner), *to = job_place_objects(&c->place);
-        rc = job_snapshot_share(from, to, l.at[0].snapshot, err);
+        rc = job_artifacts_share(&c->place, l.at[0].owner, c->place.owner,
+                                 l.at[0].snapshot, err);
         *uri = rc ? NULL : mem_printf(SNAPSHOT_PREFIX "%s", l.at[0].snapshot);
-        mem_free(to);
-        mem_free(from);
     }
     store_models_release(&l);
     return rc;

@@ -11,6 +11,7 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "http/job_body.h"
+#include "job/artifacts.h"
 #include "job/submit.h"
 
 /* The environment that the job is submitted with is the server's, of which only PATH and
@@ -68,23 +69,19 @@ enum rc http_create_job(struct http_call *c, struct err *err)
 static enum rc share_files(struct http_call *c, const struct job_spec *spec,
                            const char *owner, struct err *err)
 {
-    struct job_place other = c->place;
-    other.owner = owner;
-    char *from = job_place_objects(&other), *to = job_place_objects(&c->place);
+    const char *own = c->place.owner;
     const size_t skip = strlen(SNAPSHOT_PREFIX);
     enum rc rc = RC_OK;
     if (spec->s->has_source && str_starts(spec->s->source, SNAPSHOT_PREFIX))
-        rc = job_snapshot_share(from, to, spec->s->source + skip, err);
+        rc = job_artifacts_share(&c->place, owner, own, spec->s->source + skip, err);
     for (int64_t i = 0; i < spec->s->n_input && !rc; i++) {
         const char *uri = spec->s->input[i].value;
         if (!str_starts(uri, SNAPSHOT_PREFIX))
             continue;
         char *id = mem_strndup(uri + skip, strcspn(uri + skip, "/"));
-        rc = job_snapshot_share(from, to, id, err);
+        rc = job_artifacts_share(&c->place, owner, own, id, err);
         mem_free(id);
     }
-    mem_free(to);
-    mem_free(from);
     return rc;
 }
 

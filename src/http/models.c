@@ -211,10 +211,13 @@ enum rc http_create_model(struct http_call *c, struct err *err)
                               .channel = http_schema_text(c->body, "channel", "model"),
                               .note = http_schema_text(c->body, "note", ""),
                               .most = c->api->o.user_storage};
-    bool elsewhere = false;
+    enum http_files where;
     c->params[0] = http_schema_text(c->body, "job", "");
-    enum rc rc = http_call_files(c, &jobs, &elsewhere, err);
-    if (!rc && !elsewhere)
+    enum rc rc = http_call_outputs(c, &jobs, &where, err);
+    bool elsewhere = !rc && where == FILES_AWAY;
+    if (elsewhere)
+        rc = http_forward(c, jobs.at[0].node, err);
+    else if (!rc)
         rc = job_model_register(&c->place, &jobs.at[0], &n, &version, err);
     store_jobs_release(&jobs);
     if (rc || elsewhere)

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "io/object_private.h"
 #include "io/xml.h"
@@ -201,6 +203,17 @@ static bool parse_range(struct str s, uint64_t *from, uint64_t *to, uint64_t *si
     return str_split(&span, '-', &a) && str_to_u64(a, from) && str_to_u64(span, to);
 }
 
+/* "Sun, 06 Nov 1994 08:49:37 GMT"; 0 for anything else. */
+static int64_t date_of(struct str text)
+{
+    char copy[64] = "";
+    struct tm tm = {0};
+    if (text.n && text.n < sizeof(copy))
+        memcpy(copy, text.p, text.n);
+    const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    return end && !*end ? (int64_t)timegm(&tm) : 0;
+}
+
 static enum rc fill_info(const struct object *o, const struct io_http_reply *r,
                          uint64_t size, const char *etag, struct object_info *info,
                          struct err *err)
@@ -214,6 +227,7 @@ static enum rc fill_info(const struct object *o, const struct io_http_reply *r,
                          "'%.300s': the object changed while it was read", o->url);
     if (info) {
         info->size = size;
+        info->modified = date_of(io_http_header(r, "last-modified"));
         (void)snprintf(info->etag, sizeof(info->etag), "%s", text);
     }
     return RC_OK;
@@ -388,54 +402,115 @@ enum rc object_parts_abort(struct object *o, const char *id, struct err *err)
     return rc;
 }
 
-static enum rc list_page(struct object *o, struct str body, object_list_fn *each,
+static int64_t modified_of(struct str one)
+{
+    char *text = xml_text(one, "LastModified");
+    int64_t ns = 0;
+    bool told = text && clock_from_rfc3339(str_c(text), &ns);
+    mem_free(text);
+    return told ? ns / CLOCK_SECOND : 0;
+}
+
+static enum rc list_keys(struct object *o, struct str body, object_entry_fn *each,
                          void *arg, struct err *err)
 {
     struct str one;
     enum rc rc = RC_OK;
     while (!rc && xml_find(body, "Contents", &one, &body)) {
         char *key = xml_text(one, "Key"), *size = xml_text(one, "Size");
-        uint64_t n = 0;
-        if (!key || !size || !str_to_u64(str_c(size), &n))
+        struct object_entry e = {.key = key, .modified = modified_of(one)};
+        if (!key || !size || !str_to_u64(str_c(size), &e.size))
             rc = odd(o, "a listing without key or size", err);
         else
-            rc = each(arg, key, n, err);
+            rc = each(arg, &e, err);
         mem_free(key);
         mem_free(size);
     }
     return rc;
 }
 
+static enum rc list_folded(struct object *o, struct str body, object_entry_fn *each,
+                           void *arg, struct err *err)
+{
+    struct str one;
+    enum rc rc = RC_OK;
+    while (!rc && xml_find(body, "CommonPrefixes", &one, &body)) {
+        char *key = xml_text(one, "Prefix");
+        struct object_entry e = {.key = key, .folded = true};
+        rc = key ? each(arg, &e, err) : odd(o, "a listing without a prefix", err);
+        mem_free(key);
+    }
+    return rc;
+}
+
+static enum rc list_page(struct object *o, const char *prefix, bool folded, char **token,
+                         object_entry_fn *each, void *arg, struct err *err)
+{
+    struct object_query q[5];
+    size_t n = 0;
+    if (*token)
+        q[n++] = (struct object_query){"continuation-token", *token};
+    if (folded)
+        q[n++] = (struct object_query){"delimiter", "/"};
+    q[n++] = (struct object_query){"list-type", "2"};
+    q[n++] = (struct object_query){"max-keys", "1000"};
+    q[n++] = (struct object_query){"prefix", prefix};
+    struct object_call c = {
+        .o = o, .method = "GET", .on_bucket = true, .query = q, .n_query = n};
+    struct io_http_reply r;
+    enum rc rc = object_send(&c, &r, err);
+    if (!rc && r.status != 200)
+        rc = object_refused(o, &r, err);
+    struct str body = str_of(buf_str(&r.body), r.body.n), inside;
+    if (!rc && !xml_find(body, "ListBucketResult", &inside, NULL))
+        rc = odd(o, "no listing", err);
+    if (!rc)
+        rc = list_keys(o, body, each, arg, err);
+    if (!rc && folded)
+        rc = list_folded(o, body, each, arg, err);
+    mem_free(*token);
+    *token = rc ? NULL : xml_text(body, "NextContinuationToken");
+    io_http_reply_release(&r);
+    return rc;
+}
+
+enum rc object_entries(struct object *o, const char *prefix, bool folded,
+                       object_entry_fn *each, void *arg, struct err *err)
+{
+    char *token = NULL;
+    enum rc rc = RC_OK;
+    do
+        rc = list_page(o, prefix, folded, &token, each, arg, err);
+    while (!rc && token && token[0]);
+    mem_free(token);
+    return rc;
+}
+
+struct plain_listing {
+    object_list_fn *each;
+    void *arg;
+};
+
+static enum rc plain_entry(void *arg, const struct object_entry *e, struct err *err)
+{
+    const struct plain_listing *l = arg;
+    return l->each(l->arg, e->key, e->size, err);
+}
+
 enum rc object_list(struct object *o, const char *prefix, object_list_fn *each, void *arg,
                     struct err *err)
 {
-    char *token = NULL;
-    bool more = true;
-    enum rc rc = RC_OK;
-    while (!rc && more) {
-        struct object_query q[4];
-        size_t n = 0;
-        if (token)
-            q[n++] = (struct object_query){"continuation-token", token};
-        q[n++] = (struct object_query){"list-type", "2"};
-        q[n++] = (struct object_query){"max-keys", "1000"};
-        q[n++] = (struct object_query){"prefix", prefix};
-        struct object_call c = {
-            .o = o, .method = "GET", .on_bucket = true, .query = q, .n_query = n};
-        struct io_http_reply r;
-        rc = object_send(&c, &r, err);
-        if (!rc && r.status != 200)
-            rc = object_refused(o, &r, err);
-        struct str body = str_of(buf_str(&r.body), r.body.n), inside;
-        if (!rc && !xml_find(body, "ListBucketResult", &inside, NULL))
-            rc = odd(o, "no listing", err);
-        if (!rc)
-            rc = list_page(o, body, each, arg, err);
-        mem_free(token);
-        token = rc ? NULL : xml_text(body, "NextContinuationToken");
-        more = token && token[0];
-        io_http_reply_release(&r);
-    }
-    mem_free(token);
+    struct plain_listing l = {.each = each, .arg = arg};
+    return object_entries(o, prefix, false, plain_entry, &l, err);
+}
+
+enum rc object_delete(struct object *o, struct err *err)
+{
+    struct object_call c = {.o = o, .method = "DELETE"};
+    struct io_http_reply r;
+    enum rc rc = object_send(&c, &r, err);
+    if (!rc && r.status / 100 != 2 && r.status != 404)
+        rc = object_refused(o, &r, err);
+    io_http_reply_release(&r);
     return rc;
 }

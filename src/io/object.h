@@ -32,7 +32,8 @@ const char *object_key(const struct object *o);
 /* What a reply told about the whole object. */
 struct object_info {
     uint64_t size;
-    char etag[80]; /* "" when the server gives none */
+    char etag[80];    /* "" when the server gives none */
+    int64_t modified; /* s since 1970; 0: the server does not tell */
 };
 
 /* Bytes [at, at + n) or as many as there are. `etag`, unless NULL or "", is the one the
@@ -63,5 +64,20 @@ typedef enum rc object_list_fn(void *arg, const char *key, uint64_t size,
                                struct err *err);
 enum rc object_list(struct object *o, const char *prefix, object_list_fn *each, void *arg,
                     struct err *err) MUST_CHECK;
+/* The same with what a listing tells. `folded`: keys with a '/' behind the prefix come once, as
+ * what they have in common up to and with that '/'.
+ */
+struct object_entry {
+    const char *key;
+    uint64_t size;
+    int64_t modified; /* s since 1970; 0: not told */
+    bool folded;      /* the beginning of keys, not one of them */
+};
+typedef enum rc object_entry_fn(void *arg, const struct object_entry *e, struct err *err);
+enum rc object_entries(struct object *o, const char *prefix, bool folded,
+                       object_entry_fn *each, void *arg, struct err *err) MUST_CHECK;
+
+/* Fine when it is not there. */
+enum rc object_delete(struct object *o, struct err *err) MUST_CHECK;
 
 #endif

@@ -15,43 +15,35 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "job/remove.h"
+#include "job/collect_private.h"
 #include "job/snapshot.h"
+#include "job/state.h"
 #include "job/status.h"
 #include "job/storage.h"
 #include "store/models.h"
 #include "store/schedules.h"
 
 #define PAGE 1000
-#define ID_LENGTH 64
 
-struct collecting {
-    const struct job_place *p;
-    const char *owner; /* of the jobs to look at; NULL: all */
-    struct map roots;  /* ID/OWNER: snapshots that are named anywhere */
-    struct map jobs;   /* ids of this place */
-    int64_t oldest;    /* time, s: what is younger stays */
-    bool dry;
-    struct job_removed *out;
-};
-
-static void add_root(struct collecting *c, const char *owner, const char *text)
+static void add_root(struct job_collecting *c, const char *owner, const char *text)
 {
     char *id = mem_strndup(text, strcspn(text, "/"));
     char *key = mem_printf("%s/%s", id, owner);
     if (job_snapshot_id_ok(id))
         map_put(&c->roots, str_c(key))->value = c;
+    if (job_snapshot_id_ok(id) && c->in_use)
+        map_put(&c->busy, str_c(key))->value = c;
     mem_free(key);
     mem_free(id);
 }
 
-static void add_uri(struct collecting *c, const char *owner, const struct node *n)
+static void add_uri(struct job_collecting *c, const char *owner, const struct node *n)
 {
     if (n && n->kind == NODE_STR && str_starts(n->text.p, SNAPSHOT_PREFIX))
         add_root(c, owner, n->text.p + strlen(SNAPSHOT_PREFIX));
 }
 
-static void add_spec(struct collecting *c, const char *owner, const char *text)
+static void add_spec(struct job_collecting *c, const char *owner, const char *text)
 {
     struct doc doc = {0};
     const struct node *spec = job_json_open(text, &doc), *in = node_find(spec, "input");
@@ -63,7 +55,7 @@ static void add_spec(struct collecting *c, const char *owner, const char *text)
 }
 
 /* A local directory is copied at submission: the second event says under which name. */
-static enum rc add_staged(struct collecting *c, const struct store_job *j,
+static enum rc add_staged(struct job_collecting *c, const struct store_job *j,
                           struct err *err)
 {
     struct store_events l = {0};
@@ -80,9 +72,12 @@ static enum rc add_staged(struct collecting *c, const struct store_job *j,
     return rc;
 }
 
-static enum rc add_job(struct collecting *c, const struct store_job *j, struct err *err)
+static enum rc add_job(struct job_collecting *c, const struct store_job *j,
+                       struct err *err)
 {
     char *text = NULL;
+    enum job_state state = JOB_Unknown;
+    c->in_use = !job_state_find(j->state, &state) || !job_state_ended(state);
     map_put(&c->jobs, str_c(j->id))->value = c;
     enum rc rc = store_spec(c->p->store, j->id, &text, err);
     if (rc == RC_NOTFOUND)
@@ -91,14 +86,18 @@ static enum rc add_job(struct collecting *c, const struct store_job *j, struct e
         add_spec(c, j->owner, text);
         rc = add_staged(c, j, err);
     }
+    c->in_use = false;
     mem_free(text);
     return rc;
 }
 
-static enum rc add_jobs(struct collecting *c, struct err *err)
+static enum rc add_jobs(struct job_collecting *c, struct err *err)
 {
-    struct store_filter f = {
-        .node = c->p->node, .owner = c->owner, .limit = PAGE, .oldest_first = true};
+    /* The store of artifacts is shared by all machines. */
+    struct store_filter f = {.node = c->p->artifacts ? NULL : c->p->node,
+                             .owner = c->owner,
+                             .limit = PAGE,
+                             .oldest_first = true};
     enum rc rc = RC_OK;
     for (size_t got = PAGE; !rc && got == PAGE;) {
         struct store_jobs jobs = {0};
@@ -113,7 +112,7 @@ static enum rc add_jobs(struct collecting *c, struct err *err)
     return rc;
 }
 
-static enum rc add_others(struct collecting *c, struct err *err)
+static enum rc add_others(struct job_collecting *c, struct err *err)
 {
     struct store_schedules schedules = {0};
     struct store_models models = {0};
@@ -137,14 +136,14 @@ static enum rc mark(void *arg, const char *id, struct err *err)
 }
 
 /* Objects below one directory that the roots of its owner reach; NULL: of anybody. */
-static void mark_all(const struct collecting *c, const char *owner, const char *objects,
-                     struct map *live)
+void job_collect_mark(const struct map *roots, const char *owner, const char *objects,
+                      struct map *live)
 {
-    for (size_t i = 0; i < c->roots.n; i++) {
-        const char *key = c->roots.at[i].key;
-        if (owner && strcmp(key + ID_LENGTH + 1, owner) != 0)
+    for (size_t i = 0; i < roots->n; i++) {
+        const char *key = roots->at[i].key;
+        if (owner && strcmp(key + COLLECT_ID + 1, owner) != 0)
             continue;
-        char *id = mem_strndup(key, ID_LENGTH);
+        char *id = mem_strndup(key, COLLECT_ID);
         char *path = mem_printf("%s/%.2s/%s", objects, id, id + 2);
         if (fs_exists(path) && job_snapshot_each(objects, id, mark, live, NULL))
             map_put(live, str_c(id))->value = live; /* a list that is no list */
@@ -153,7 +152,7 @@ static void mark_all(const struct collecting *c, const char *owner, const char *
     }
 }
 
-static int64_t sweep_file(struct collecting *c, const char *path)
+static int64_t sweep_file(struct job_collecting *c, const char *path)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
@@ -172,7 +171,7 @@ static int64_t file_size(const char *path)
 }
 
 /* objects/ab: bytes that stay. */
-static int64_t sweep_dir(struct collecting *c, const char *objects, const char *ab,
+static int64_t sweep_dir(struct job_collecting *c, const char *objects, const char *ab,
                          const struct map *live)
 {
     struct fs_names names = {0};
@@ -192,14 +191,15 @@ static int64_t sweep_dir(struct collecting *c, const char *objects, const char *
     return kept;
 }
 
-static int64_t sweep_objects(struct collecting *c, const char *owner, const char *objects)
+static int64_t sweep_objects(struct job_collecting *c, const char *owner,
+                             const char *objects)
 {
     struct fs_names names = {0};
     struct map live = {0};
     int64_t kept = 0;
     if (fs_list(objects, &names, NULL))
         return 0;
-    mark_all(c, owner, objects, &live);
+    job_collect_mark(&c->roots, owner, objects, &live);
     for (size_t i = 0; i < names.n; i++)
         kept += sweep_dir(c, objects, names.at[i], &live);
     map_release(&live);
@@ -207,7 +207,7 @@ static int64_t sweep_objects(struct collecting *c, const char *owner, const char
     return kept;
 }
 
-static void sweep_users(struct collecting *c)
+static void sweep_users(struct job_collecting *c)
 {
     struct fs_names names = {0};
     char *users = fs_join(c->p->dir, "users");
@@ -229,7 +229,7 @@ static void sweep_users(struct collecting *c)
 }
 
 /* Directories of jobs that are in no record: a submission or a deletion died half-way. */
-static void sweep_jobs(struct collecting *c)
+static void sweep_jobs(struct job_collecting *c)
 {
     struct fs_names names = {0};
     char *jobs = fs_join(c->p->dir, "jobs");
@@ -253,7 +253,7 @@ static void sweep_jobs(struct collecting *c)
 enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
                     struct job_removed *out, struct err *err)
 {
-    struct collecting c = {
+    struct job_collecting c = {
         .p = p, .oldest = (int64_t)time(NULL) - young_s, .dry = dry, .out = out};
     enum rc rc = add_jobs(&c, err);
     if (!rc)
@@ -261,11 +261,15 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
     if (!rc) {
         char *objects = fs_join(p->dir, "objects");
         sweep_objects(&c, NULL, objects);
-        sweep_users(&c);
+        if (p->artifacts)
+            rc = job_collect_store(&c, err);
+        else
+            sweep_users(&c);
         sweep_jobs(&c);
         mem_free(objects);
     }
     map_release(&c.roots);
+    map_release(&c.busy);
     map_release(&c.jobs);
     return rc;
 }
@@ -289,7 +293,7 @@ static enum rc give_up(void *arg, const char *id, struct err *err)
 
 enum rc job_collect_upload(const struct job_place *p, const char *id, struct err *err)
 {
-    struct collecting c = {.p = p, .owner = p->owner};
+    struct job_collecting c = {.p = p, .owner = p->owner};
     struct map live = {0};
     char *objects = job_place_objects(p);
     struct giving_up g = {.objects = objects, .live = &live};
@@ -297,7 +301,7 @@ enum rc job_collect_upload(const struct job_place *p, const char *id, struct err
     if (!rc)
         rc = add_others(&c, err);
     if (!rc) {
-        mark_all(&c, p->owner, objects, &live);
+        job_collect_mark(&c.roots, p->owner, objects, &live);
         if (job_snapshot_each(objects, id, give_up, &g, NULL))
             rc = give_up(&g, id, err); /* a list that is no list */
     }
@@ -305,6 +309,7 @@ enum rc job_collect_upload(const struct job_place *p, const char *id, struct err
         rc = job_storage_count(p, -g.bytes, 0, err);
     map_release(&live);
     map_release(&c.roots);
+    map_release(&c.busy);
     map_release(&c.jobs);
     mem_free(objects);
     return rc;

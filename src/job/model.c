@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/archive.h"
+#include "job/artifacts.h"
 #include "job/name.h"
 #include "job/snapshot_private.h"
 #include "job/state.h"
@@ -51,6 +53,8 @@ static enum rc keep_object(struct taking *t, const char *data, size_t n,
     if (rc)
         return rc;
     rc = job_snapshot_object_put(t->objects, id, data, n, &added, err);
+    if (!rc)
+        rc = job_artifacts_send(t->p, t->p->owner, id, err);
     if (t->p->served && !added) {
         enum rc back = job_storage_count(t->p, -charge, 0, NULL);
         (void)back; /* the next collection counts anew */
@@ -114,19 +118,54 @@ static enum rc take_file(void *arg, const char *rel, int fd, const struct stat *
     return rc;
 }
 
+/* Walks the channel where it lies: in the job's tree, or fetched from the store. */
+static enum rc take_files(struct taking *t, const char *root, const char *rel,
+                          struct err *err)
+{
+    int fd = job_tree_open(root, rel, true, NULL);
+    if (fd < 0)
+        return RC_OK;
+    enum rc rc = job_tree_walk(fd, take_file, t, err);
+    close(fd);
+    return rc;
+}
+
+static enum rc take_archived(struct taking *t, const char *job, const char *channel,
+                             struct err *err)
+{
+    char *root = mem_printf("%s/fetched/%s.%d.%jx", t->p->dir, job, (int)getpid(),
+                            (uintmax_t)clock_mono_ns()),
+         *to = fs_join(root, channel);
+    enum rc rc = job_archive_restore(t->p, job, channel, to, err);
+    if (!rc)
+        rc = take_files(t, root, channel, err);
+    enum rc gone = fs_remove_all(root, NULL);
+    (void)gone; /* the next collection tries again */
+    mem_free(to);
+    mem_free(root);
+    return rc;
+}
+
+static enum rc take_local(struct taking *t, const char *job, const char *channel,
+                          struct err *err)
+{
+    char *dir = job_place_dir(t->p, job), *rel = mem_printf("ml/output/%s", channel);
+    int lock = fs_is_dir(dir) ? job_archive_lock(t->p, job, true) : -1;
+    enum rc rc = take_files(t, dir, rel, err);
+    if (lock >= 0)
+        close(lock);
+    mem_free(rel);
+    mem_free(dir);
+    return rc;
+}
+
 static enum rc take_channel(struct taking *t, const char *job, const char *channel,
                             struct err *err)
 {
-    char *dir = job_place_dir(t->p, job), *rel = mem_printf("ml/output/%s", channel);
-    int fd = job_tree_open(dir, rel, true, NULL);
-    enum rc rc = RC_OK;
-    mem_free(rel);
-    mem_free(dir);
     buf_putc(&t->list, '[');
-    if (fd >= 0) {
-        rc = job_tree_walk(fd, take_file, t, err);
-        close(fd);
-    }
+    enum rc rc = take_local(t, job, channel, err);
+    if (!rc && !t->is.files && t->p->artifacts)
+        rc = take_archived(t, job, channel, err);
     buf_puts(&t->list, "]\n");
     if (!rc && !t->is.files)
         rc =
@@ -283,7 +322,8 @@ bool job_model_here(const struct job_place *p, const struct store_model *m)
 {
     char *objects = job_place_snapshot(p, m->owner, m->snapshot);
     char *list = job_snapshot_object_path(objects, m->snapshot);
-    bool here = fs_exists(list);
+    enum rc rc = job_artifacts_fetch(p, m->owner, m->snapshot, NULL);
+    bool here = !rc && fs_exists(list);
     mem_free(list);
     mem_free(objects);
     return here;
@@ -351,7 +391,9 @@ enum rc job_model_files(const struct job_place *p, const struct store_model *m,
     struct job_outputs files = {.list = {0}};
     struct listing l = {.out = &files, .m = m};
     char *objects = job_place_snapshot(p, m->owner, m->snapshot);
-    enum rc rc = each_entry(objects, m->snapshot, list_entry, &l, err);
+    enum rc rc = job_artifacts_fetch(p, m->owner, m->snapshot, err);
+    if (!rc)
+        rc = each_entry(objects, m->snapshot, list_entry, &l, err);
     mem_free(objects);
     if (rc)
         job_outputs_release(&files);
@@ -363,6 +405,7 @@ enum rc job_model_files(const struct job_place *p, const struct store_model *m,
 struct job_model_file {
     const char *wanted; /* while it is looked for */
     char *objects;
+    char *artifacts, *dir, *owner; /* artifacts NULL: all of it lies here */
     struct arena arena;
     VEC(const char *) parts;
     int64_t bytes;
@@ -391,7 +434,12 @@ enum rc job_model_file_open(const struct job_place *p, const struct store_model 
     struct job_model_file *f = mem_calloc(1, sizeof(*f));
     f->objects = job_place_snapshot(p, m->owner, m->snapshot);
     f->wanted = path;
-    enum rc rc = each_entry(f->objects, m->snapshot, find_entry, f, err);
+    f->artifacts = p->artifacts ? mem_strdup(p->artifacts) : NULL;
+    f->dir = mem_strdup(p->dir);
+    f->owner = mem_strdup(m->owner);
+    enum rc rc = job_artifacts_fetch(p, m->owner, m->snapshot, err);
+    if (!rc)
+        rc = each_entry(f->objects, m->snapshot, find_entry, f, err);
     f->wanted = NULL;
     if (!rc && !f->found)
         rc = err_coded(err, RC_NOTFOUND, E5502, "model %s:%jd has no file '%.300s'",
@@ -419,8 +467,11 @@ ssize_t job_model_file_read(const struct job_model_file *f, int64_t at, char *to
     size_t part = (size_t)(at / (int64_t)SNAPSHOT_PART);
     if (at >= f->bytes || part >= f->parts.n)
         return 0;
+    struct job_place p = {.artifacts = f->artifacts, .dir = f->dir};
     char *path = job_snapshot_object_path(f->objects, f->parts.at[part]);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && job_artifacts_fetch(&p, f->owner, f->parts.at[part], NULL) == RC_OK)
+        fd = open(path, O_RDONLY | O_CLOEXEC);
     mem_free(path);
     if (fd < 0)
         return -1;
@@ -436,5 +487,8 @@ void job_model_file_close(struct job_model_file *f)
     VEC_RELEASE(&f->parts);
     arena_release(&f->arena);
     mem_free(f->objects);
+    mem_free(f->artifacts);
+    mem_free(f->dir);
+    mem_free(f->owner);
     mem_free(f);
 }

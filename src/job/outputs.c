@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/archive.h"
 #include "job/name.h"
 #include "job/status.h"
 #include "job/tree.h"
@@ -91,23 +92,54 @@ static enum rc take_channel(const struct node *c, const char *ml, struct job_out
     return rc;
 }
 
-static enum rc read_manifest(const char *path, const char *ml, struct job_outputs *out,
-                             struct err *err)
+static enum rc parse_list(const char *text, const char *ml, struct job_outputs *out,
+                          struct err *err)
 {
     struct doc doc = {0};
-    char *text = NULL;
-    size_t n = 0;
-    enum rc rc = fs_read(path, MANIFEST_MAX, &text, &n, err);
-    const struct node *list =
-        rc ? NULL : node_find(job_json_open(text, &doc), "channels");
-    if (!rc && (!list || list->kind != NODE_LIST))
-        rc = err_set(err, RC_FORMAT, "'%s' is no list of outputs", path);
+    enum rc rc = RC_OK;
+    const struct node *list = node_find(job_json_open(text, &doc), "channels");
+    if (!list || list->kind != NODE_LIST)
+        rc = err_set(err, RC_FORMAT, "no list of outputs");
     for (size_t i = 0; !rc && i < list->list.n; i++)
         rc = take_channel(list->list.at[i], ml, out, err);
     if (doc.src)
         doc_release(&doc);
+    return rc;
+}
+
+enum rc job_outputs_parse(const char *text, const char *ml, struct job_outputs *out,
+                          struct err *err)
+{
+    struct job_outputs l = {.list = {0}};
+    enum rc rc = parse_list(text, ml, &l, err);
+    if (rc)
+        job_outputs_release(&l);
+    else
+        *out = l;
+    return rc;
+}
+
+static enum rc read_manifest(const char *path, const char *ml, struct job_outputs *out,
+                             struct err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    enum rc rc = fs_read(path, MANIFEST_MAX, &text, &n, err);
+    if (!rc && (rc = parse_list(text, ml, out, err)))
+        err_wrap(err, rc, "'%s'", path);
     mem_free(text);
     return rc;
+}
+
+/* Whoever cannot ask the store of artifacts is told where the files are. */
+static void tell_archive(const struct job_place *p, const char *id, struct job_outputs *l)
+{
+    char *where = p->artifacts ? mem_strdup("") : job_archive_where(p, id);
+    for (size_t i = 0; *where && i < l->list.n; i++)
+        if (!*l->list.at[i].where)
+            l->list.at[i].where =
+                arena_printf(&l->arena, "%soutput/%s", where, l->list.at[i].channel);
+    mem_free(where);
 }
 
 enum rc job_outputs_read(const struct job_place *p, const char *id,
@@ -121,6 +153,8 @@ enum rc job_outputs_read(const struct job_place *p, const char *id,
     mem_free(ml);
     mem_free(list);
     mem_free(dir);
+    if (!rc)
+        tell_archive(p, id, &l);
     if (rc)
         job_outputs_release(&l);
     else

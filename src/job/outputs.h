@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job/outputs.h - what a job has written to its output channels so far, to be listed and
- * fetched. Once the job has succeeded, its own list (job/manifest.h) gives the digests.
+ * fetched. Once the job has succeeded, its own list (job/manifest.h) gives the digests. Outputs
+ * that a server moved to its store of artifacts (job/archive.h) are listed all the same.
  */
 #ifndef JOB_OUTPUTS_H
 #define JOB_OUTPUTS_H
@@ -31,6 +32,11 @@ enum rc job_outputs_read(const struct job_place *p, const char *id,
                          struct job_outputs *out, struct err *err) MUST_CHECK;
 const struct job_output *job_outputs_find(const struct job_outputs *l,
                                           const char *channel, const char *path);
+/* From the text of a list (job/manifest.h) of a job whose tree is `ml`, with a '/' at its end;
+ * "": every channel that was not sent elsewhere counts as the job's own.
+ */
+enum rc job_outputs_parse(const char *text, const char *ml, struct job_outputs *out,
+                          struct err *err) MUST_CHECK;
 void job_outputs_release(struct job_outputs *l);
 
 /* Opens one for reading; RC_NOTFOUND (E5502) for anything but a regular file of the job's

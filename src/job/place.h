@@ -16,6 +16,7 @@
  *         run/0.1.exit        how it ended
  *         env.json, secrets.json, access.json, isolation.json (0600), outputs.json
  *         remote/             copies of inputs that lie in object stores
+ *         archived            outputs were moved to the server's store of artifacts
  */
 #ifndef JOB_PLACE_H
 #define JOB_PLACE_H
@@ -41,7 +42,8 @@ struct job_place {
     const char *node; /* this machine and directory */
     const struct job_isolation *isolation; /* for jobs of a server's users; NULL: none */
     const struct job_gate *gate; /* asked about jobs of a server's users; NULL: none */
-    bool served;      /* a server's: its keys are not its users' (job/access.h) */
+    bool served;           /* a server's: its keys are not its users' (job/access.h) */
+    const char *artifacts; /* s3://bucket/prefix of a server; NULL: all lies in `dir` */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 

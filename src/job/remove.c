@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "job/archive.h"
 #include "job/space.h"
 #include "job/state.h"
 #include "store/retention.h"
@@ -34,7 +35,9 @@ static enum rc remove_ended(const struct job_place *p, const struct store_job *j
         return rc;
     char *dir = job_place_dir(p, j->id);
     enum rc gone = fs_remove_all(dir, NULL);
-    (void)gone; /* the next collection tries again */
+    enum rc away = job_archive_remove(p, j->id, NULL);
+    (void)gone; /* the next collection tries both again */
+    (void)away;
     mem_free(dir);
     return RC_OK;
 }

@@ -29,6 +29,15 @@ char *job_snapshot_object_path(const char *objects, const char *id)
     return mem_printf("%s/%.2s/%s", objects, id, id + 2);
 }
 
+/* Wanted again: it is young once more. The time of a file that a store of artifacts has as well
+ * (job/artifacts.h) tells when that store was asked.
+ */
+static void touch(const char *path, const struct stat *st)
+{
+    if (st->st_mode & S_IWUSR)
+        utimensat(AT_FDCWD, path, NULL, 0);
+}
+
 enum rc job_snapshot_object_put(const char *objects, const char *id, const void *data,
                                 size_t n, bool *added, struct err *err)
 {
@@ -42,13 +51,14 @@ enum rc job_snapshot_object_put(const char *objects, const char *id, const void 
                          "the content has the SHA-256 %s, not that of its name", found);
     char *path = job_snapshot_object_path(objects, id), *dir = fs_dirname(path);
     enum rc rc = RC_OK;
-    bool new = !fs_exists(path);
+    struct stat st;
+    bool new = stat(path, &st) < 0;
     if (new)
         rc = fs_mkdirs(dir, 0700, err);
     if (new && !rc)
         rc = job_file_put(path, data, n, 0600, err);
     else if (!rc)
-        utimensat(AT_FDCWD, path, NULL, 0); /* wanted again: it is young once more */
+        touch(path, &st);
     if (added)
         *added = new && !rc;
     mem_free(dir);
@@ -173,7 +183,7 @@ static void look_for(struct looking *l, const char *id)
     char *path = job_snapshot_object_path(l->objects, id);
     if (stat(path, &st) == 0) {
         l->out->bytes += st.st_size;
-        utimensat(AT_FDCWD, path, NULL, 0);
+        touch(path, &st);
     } else {
         if (l->missing && l->n_missing < SNAPSHOT_MISSING_MAX) {
             buf_puts(l->missing, l->n_missing ? ", " : "");

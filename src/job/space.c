@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/archive.h"
 #include "job/file.h"
 
 #define DEPTH_MAX 256
@@ -141,5 +142,5 @@ int64_t job_space_of_job(const struct job_place *p, const char *id, bool ended)
     }
     mem_free(kept);
     mem_free(dir);
-    return bytes;
+    return bytes + job_archive_bytes(p, id);
 }

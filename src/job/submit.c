@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/access.h"
+#include "job/artifacts.h"
 #include "job/bucket.h"
 #include "job/environ.h"
 #include "job/gate.h"
@@ -126,7 +127,9 @@ static enum rc check_uploads(const struct job_place *p, const struct job_channel
             continue;
         const char *id = ch->uri + strlen(SNAPSHOT_PREFIX);
         char *objects = job_place_snapshot(p, p->owner, id);
-        rc = job_snapshot_need(objects, id, true, &s, err);
+        rc = job_artifacts_settle(p, p->owner, id, err);
+        if (!rc)
+            rc = job_snapshot_need(objects, id, true, &s, err);
         mem_free(objects);
         if (rc)
             err_wrap(err, rc, "input '%.100s'", ch->name);
@@ -240,8 +243,12 @@ static enum rc take_source(const struct job_place *p, const char *source,
     bool sent = str_starts(source, SNAPSHOT_PREFIX);
     const char *id = source + strlen(SNAPSHOT_PREFIX);
     char *objects = sent ? job_place_snapshot(p, p->owner, id) : job_place_objects(p);
-    enum rc rc = sent ? job_snapshot_need(objects, id, false, out, err)
-                      : job_snapshot_take(objects, source, out, err);
+    enum rc rc = sent ? job_artifacts_settle(p, p->owner, id, err) : RC_OK;
+    if (!rc)
+        rc = sent ? job_snapshot_need(objects, id, false, out, err)
+                  : job_snapshot_take(objects, source, out, err);
+    if (!rc && !sent)
+        rc = job_artifacts_settle(p, p->owner, out->id, err);
     mem_free(objects);
     return rc;
 }

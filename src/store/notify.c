@@ -152,3 +152,13 @@ enum rc store_mark_set(struct store *s, const char *name, int64_t value, struct 
                      "DO UPDATE SET value = excluded.value",
                      params, 2, NULL, NULL, NULL, err);
 }
+
+enum rc store_mark_first(struct store *s, const char *name, int64_t value,
+                         struct err *err)
+{
+    const struct store_db_value params[] = {DB_TEXT(name), DB_INT(value)};
+    return store_run(s,
+                     "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) "
+                     "DO NOTHING",
+                     params, 2, NULL, NULL, NULL, err);
+}

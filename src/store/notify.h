@@ -67,5 +67,8 @@ enum rc store_mark_get(struct store *s, const char *name, int64_t *value,
                        struct err *err) MUST_CHECK;
 enum rc store_mark_set(struct store *s, const char *name, int64_t value,
                        struct err *err) MUST_CHECK;
+/* Only where there is none yet: of several at once one is taken. */
+enum rc store_mark_first(struct store *s, const char *name, int64_t value,
+                         struct err *err) MUST_CHECK;
 
 #endif

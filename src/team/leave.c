@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/artifacts.h"
 #include "job/isolation.h"
 #include "job/remove.h"
 #include "job/state.h"
@@ -18,8 +19,12 @@
 /* Uploads, what was counted of them, and the number that jobs ran under. */
 static enum rc forget_files(const struct job_place *p, const char *name, struct err *err)
 {
-    char *dir = mem_printf("%s/users/%s", p->dir, name);
+    char *dir = mem_printf("%s/users/%s", p->dir, name),
+         *stored = mem_printf("users/%s/", name);
     enum rc rc = fs_exists(dir) ? fs_remove_all(dir, err) : RC_OK;
+    enum rc away = job_artifacts_remove(p, stored, NULL);
+    (void)away; /* nothing refers to them: the next collection tries again */
+    mem_free(stored);
     mem_free(dir);
     return rc ? rc : job_isolation_retire(p->dir, name, err);
 }

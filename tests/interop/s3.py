@@ -83,6 +83,44 @@ try:
     run("data", "convert", "--overwrite", "--columns", "x", "t.parquet", "s3://bucket/out/big.parquet")
     s3.download_file("bucket", "out/big.parquet", "big.parquet")
     check(pq.read_table("big.parquet").equals(table.select(["x"])), "an object replaced")
+    # A server of ours that keeps its artifacts there: moved, listed, fetched, collected.
+    log = open("yard.log", "w+")
+    yard = subprocess.Popen([ty, "server", "--listen", "127.0.0.1:0", "--dir", "yard", "--experiments", "none",
+                             "--trust-submitters", "--artifacts", "s3://bucket/team", "--clean-every", "0"], stderr=log)
+    try:
+        at = ""
+        for _ in range(200):
+            lines = [l for l in open("yard.log") if l.startswith("listening on ")]
+            if lines:
+                at = lines[0].split()[-1]
+                break
+            time.sleep(0.1)
+        os.environ.update(TRAINYARD_SERVER=at, TRAINYARD_TOKEN=open("yard/admin.token").read().strip())
+        job = run("job", "submit", "--wait", "--", "head -c 20000000 /dev/urandom >$PAI_OUTPUT_MODEL/m; "
+                  ": >$PAI_OUTPUT_MODEL/e").stdout.split()[0]
+        for _ in range(300):
+            if os.path.exists(f"yard/jobs/{job}/archived") and not os.path.exists(f"yard/jobs/{job}/ml/output/model"):
+                break
+            time.sleep(0.1)
+        keys = [o["Key"] for o in s3.list_objects_v2(Bucket="bucket", Prefix=f"team/jobs/{job}/")["Contents"]]
+        check(keys == [f"team/jobs/{job}/{k}" for k in ("output/model/e", "output/model/m", "outputs.json")], keys)
+        run("job", "download", job, "fetched")
+        s3.download_file("bucket", keys[1], "m")
+        check(open("m", "rb").read() == open("fetched/model/m", "rb").read(), "an output through the store")
+        run("model", "register", "ctr", "--job", job)
+        s3.put_object(Bucket="bucket", Key="team/jobs/jb-000000000000/output/model/m", Body=b"x")
+        time.sleep(2)
+        out = run("gc", "--older-than", "0s", "--json").stdout
+        check('"orphans":1' in out, out)
+        run("job", "delete", job)
+        left = [o["Key"] for o in s3.list_objects_v2(Bucket="bucket", Prefix="team/jobs/").get("Contents", [])]
+        check(left == [], left)
+        run("model", "download", "ctr:1", "model")
+        check(open("m", "rb").read() == open("model/m", "rb").read(), "a model through the store")
+    finally:
+        yard.terminate()
+        yard.wait()
+        os.environ.pop("TRAINYARD_SERVER", None)
     # Refusals in the server's own words.
     os.environ["AWS_SECRET_ACCESS_KEY"] = "wrong"
     p = run("data", "head", "s3://bucket/out/t.csv", rc=1)

@@ -9,7 +9,8 @@ be right: key "testkey", secret "testsecret"; a request with a token must have "
 made by the first object put into them through /_put.
 
 Control, not signed: POST /_put/BUCKET/KEY (body: the object), POST /_fault (JSON, below),
-GET /_stats (JSON of counts and of unfinished uploads), POST /_reset.
+GET /_stats (JSON of counts and of unfinished uploads), GET /_get/BUCKET/KEY (the object), POST /_age/SECONDS
+(all objects become so much older), POST /_reset.
 
 A fault is {"on": "GET", "key": "part of the path", "times": 2, "do": KIND, "after": N}; N requests
 that fit are let through first. Kinds: "500", "503", "403" .. (a status), "reset" (connection closed with
@@ -18,6 +19,7 @@ nothing), "etag" (another ETag), "range" (another range than asked for), "whole"
 everything), "error200" (status 200 with an error in the body), "garbage".
 """
 import datetime
+import email.utils
 import hashlib
 import hmac
 import json
@@ -33,13 +35,25 @@ SECRETS = {"testkey": "testsecret"}
 TOKEN = "testtoken"
 
 
+class Objects(dict):
+    """(bucket, key): bytes; remembers when each was put."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = {}
+
+    def __setitem__(self, at, body):
+        super().__setitem__(at, body)
+        self.times[at] = time.time()
+
+
 class Store:
     def __init__(self):
         self.lock = threading.Lock()
         self.reset()
 
     def reset(self):
-        self.objects, self.uploads, self.faults = {}, {}, []
+        self.objects, self.uploads, self.faults = Objects(), {}, []
         self.counts = {"requests": 0, "bytes_out": 0, "bytes_in": 0, "connections": 0}
         self.seen = []
 
@@ -189,8 +203,13 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("/_put/"):
             bucket, _, key = path[6:].partition("/")
             STORE.objects[bucket, key] = self.body
-        elif path == "/_get":
-            pass
+        elif path.startswith("/_get/"):
+            bucket, _, key = path[6:].partition("/")
+            body = STORE.objects.get((bucket, key))
+            return self.answer(200 if body is not None else 404, body or b"")
+        elif path.startswith("/_age/"):
+            for at in STORE.objects.times:
+                STORE.objects.times[at] -= float(path[6:])
         elif path == "/_fault":
             STORE.faults.append(json.loads(self.body))
         elif path == "/_reset":
@@ -247,7 +266,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.error(412, "PreconditionFailed", "At least one condition did not hold")
         if fault == "etag":
             etag = '"changed"'
-        head = [("ETag", etag), ("Accept-Ranges", "bytes")]
+        head = [("ETag", etag), ("Accept-Ranges", "bytes"),
+                ("Last-Modified", email.utils.formatdate(STORE.objects.times[bucket, key], usegmt=True))]
         spec = self.headers.get("Range")
         if not spec or fault == "whole":
             return self.answer(200, body, head)
@@ -280,12 +300,21 @@ class Handler(BaseHTTPRequestHandler):
         start = int(q.get("continuation-token", "0"))
         n = min(int(q.get("max-keys", "1000")), PAGE)
         esc = lambda s: s.replace("&", "&amp;").replace("<", "&lt;")
-        text = "".join(f"<Contents><Key>{esc(k)}</Key><Size>{len(STORE.objects[bucket, k])}</Size>"
-                       "</Contents>" for k in keys[start: start + n])
+        if "delimiter" in q:
+            skip, mark = len(q.get("prefix", "")), q["delimiter"]
+            keys = sorted({k[: k.index(mark, skip) + 1] if mark in k[skip:] else k for k in keys})
+        text = "".join(self.entry(bucket, k, esc) for k in keys[start: start + n])
         more = start + n < len(keys)
         next_ = f"<NextContinuationToken>{start + n}</NextContinuationToken>" if more else ""
         return self.xml(f'<ListBucketResult xmlns="x"><Name>{bucket}</Name><IsTruncated>'
                         f"{str(more).lower()}</IsTruncated>{next_}{text}</ListBucketResult>")
+
+    def entry(self, bucket, key, esc):
+        if (bucket, key) not in STORE.objects:
+            return f"<CommonPrefixes><Prefix>{esc(key)}</Prefix></CommonPrefixes>"
+        when = datetime.datetime.fromtimestamp(STORE.objects.times[bucket, key], datetime.timezone.utc)
+        return (f"<Contents><Key>{esc(key)}</Key><LastModified>{when:%Y-%m-%dT%H:%M:%S}.000Z</LastModified>"
+                f"<Size>{len(STORE.objects[bucket, key])}</Size></Contents>")
 
     def on_put(self, bucket, key, q, fault):
         etag = '"' + hashlib.md5(self.body).hexdigest() + '"'
@@ -323,6 +352,8 @@ class Handler(BaseHTTPRequestHandler):
     def on_delete(self, bucket, key, q, fault):
         with STORE.lock:
             STORE.uploads.pop(q.get("uploadId"), None)
+            if "uploadId" not in q:
+                STORE.objects.pop((bucket, key), None)
         return self.answer(204)
 
 
