@@ -242,12 +242,26 @@ class Advisor:
         return self.do("UpdateSearchSpace", m["space"])
 
 
+def load(name):
+    module, _, cls = name.rpartition(".")
+    return getattr(importlib.import_module(module), cls)
+
+
+def check(m):
+    have_nni()
+    sys.path.insert(0, m["dir"])
+    load(m["class"])
+    if "validator" in m:
+        load(m["validator"])
+
+
 def start(m):
     found = have_nni()
     sys.path.insert(0, m["dir"])
     os.chdir(m["dir"])
-    name, _, cls = m["class"].rpartition(".")
-    cls = getattr(importlib.import_module(name), cls)
+    cls = load(m["class"])
+    if "validator" in m:
+        load(m["validator"])().validate_class_args(**(m.get("args") or {}))
 
     def make():
         return cls(**(m.get("args") or {}))
@@ -280,6 +294,8 @@ def main():
             m = json.loads(line)
             if m["do"] == "start":
                 algorithm, answer = start(m), {}
+            elif m["do"] == "check":
+                answer = check(m)
             else:
                 answer = getattr(algorithm, m["do"])(m)
             text = json.dumps(answer or {}, default=plain)

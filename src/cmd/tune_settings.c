@@ -20,6 +20,7 @@
 #include "text/nni/ecs.h"
 #include "text/nni/load.h"
 #include "text/nni/nni.h"
+#include "text/nni/registered.h"
 
 char *tune_absolute(const char *path, const char *base)
 {
@@ -104,27 +105,36 @@ static void read_objectives(struct reading *r)
     }
 }
 
+/* A built-in name, or a class: the file's own or one that was registered. */
+static void read_algorithm(struct reading *r, const struct nni_Algorithm *x,
+                           enum nni_role role, const char **name, const char **class_name,
+                           const char **dir)
+{
+    struct nni_registered own;
+    *name = tune_settings_given(x->name) ? x->name : NULL;
+    if (!*name) {
+        *class_name = x->className;
+        *dir = path_of(r, tune_settings_given(x->codeDirectory) ? x->codeDirectory : ".");
+    } else if (!nni_algo_find(role, *name) &&
+               nni_registered_get(role, *name, r->a, &own)) {
+        *name = NULL;
+        *class_name = own.class_name;
+        *dir = own.dir;
+    }
+}
+
 static void read_algorithms(struct reading *r)
 {
     const struct nni_Algorithm *t = r->x->tuner ? r->x->tuner : r->x->advisor;
     const struct nni_Algorithm *a = r->x->assessor;
     struct exp_settings *s = r->s;
-    s->tuner = tune_settings_given(t->name) ? t->name : NULL;
+    read_algorithm(r, t, NNI_TUNER, &s->tuner, &s->tuner_class, &s->tuner_dir);
     s->tuner_args = t->classArgs;
-    if (!s->tuner) {
-        s->tuner_class = t->className;
-        s->tuner_dir =
-            path_of(r, tune_settings_given(t->codeDirectory) ? t->codeDirectory : ".");
-    }
     if (!a)
         return;
-    s->assessor = tune_settings_given(a->name) ? a->name : NULL;
+    read_algorithm(r, a, NNI_ASSESSOR, &s->assessor, &s->assessor_class,
+                   &s->assessor_dir);
     s->assessor_args = a->classArgs;
-    if (!s->assessor) {
-        s->assessor_class = a->className;
-        s->assessor_dir =
-            path_of(r, tune_settings_given(a->codeDirectory) ? a->codeDirectory : ".");
-    }
 }
 
 /* On this machine a path inside the container is one of the shared disk. */

@@ -18,7 +18,7 @@
         .name = "help", .no_value = true, .letter = 'h'                                  \
     }
 
-/* -c, -f, -p, -t and -T mean different things to different commands, hence five sets. */
+/* -c, -f, -p, -t and -T mean different things to different commands, hence several sets. */
 static const struct compat_flag start_rules[] = {
     COMMON_RULES,
     {.name = "config", .letter = 'c'},
@@ -47,6 +47,20 @@ static const struct compat_flag archive_rules[] = {
     {.name = "experiment_dir", .letter = 'e'},
     {0},
 };
+static const struct compat_flag algo_rules[] = {
+    {.name = "meta_path", .letter = 'm'},
+    {.name = "help", .no_value = true, .letter = 'h'},
+    {.name = "version", .no_value = true},
+    {0},
+};
+static const struct compat_flag space_rules[] = {
+    {.name = "trial_command", .letter = 't'},
+    {.name = "trial_dir", .letter = 'd'},
+    {.name = "file", .letter = 'f'},
+    {.name = "help", .no_value = true, .letter = 'h'},
+    {.name = "version", .no_value = true},
+    {0},
+};
 static const struct compat_flag other_rules[] = {
     COMMON_RULES,
     {.name = "all", .no_value = true, .letter = 'a'},
@@ -70,6 +84,8 @@ static const char help_text[] =
     "nnictl experiment export [ID] [--type json|csv] [--filename F] [--intermediate]\n"
     "nnictl log stdout|stderr [ID] [--head N] [--tail N] [--path] | log trial [ID] --trial_id T\n"
     "nnictl config show [ID] | webui url [ID] | top [--time SECONDS]\n"
+    "nnictl algo register --meta_path FILE | algo unregister NAME | algo show NAME | algo list\n"
+    "nnictl ss_gen --trial_command COMMAND [--trial_dir DIR] [--file FILE]\n"
     "Without an ID the experiment that was made last is meant. See docs/tuning.md.\n";
 
 /* A verb of nnictl: its one or two words, our command, and which of the flags go with it.
@@ -111,6 +127,17 @@ static const struct verb {
     {"config", "show", {"tune", "get", "--as", "config"}, "", NULL},
     {"webui", "url", {"tune", "get"}, "", NULL},
     {"top", NULL, {"tune", "list"}, "time=watch", NULL},
+    {"algo", "register", {"tune", "register"}, "", "meta_path"},
+    {"algo", "reg", {"tune", "register"}, "", "meta_path"},
+    {"algo", "unregister", {"tune", "unregister"}, "", NULL},
+    {"algo", "unreg", {"tune", "unregister"}, "", NULL},
+    {"algo", "show", {"tune", "algorithms", "--json"}, "", NULL},
+    {"algo", "list", {"tune", "algorithms"}, "", NULL},
+    {"ss_gen",
+     NULL,
+     {"tune", "space", "--overwrite"},
+     "trial_command=command trial_dir=dir file=file",
+     "trial_command"},
 };
 
 static const struct compat_flag *rules_for(int argc, char *const *argv)
@@ -124,9 +151,11 @@ static const struct compat_flag *rules_for(int argc, char *const *argv)
         return strcmp(argv[i], "create") == 0 || strcmp(argv[i], "resume") == 0 ||
                        strcmp(argv[i], "view") == 0
                    ? start_rules
-               : strcmp(argv[i], "log") == 0 ? log_rules
-               : strcmp(argv[i], "top") == 0 ? top_rules
-                                             : other_rules;
+               : strcmp(argv[i], "log") == 0    ? log_rules
+               : strcmp(argv[i], "top") == 0    ? top_rules
+               : strcmp(argv[i], "algo") == 0   ? algo_rules
+               : strcmp(argv[i], "ss_gen") == 0 ? space_rules
+                                                : other_rules;
     }
     return other_rules;
 }
@@ -185,6 +214,8 @@ static enum rc translate_verb(const struct verb *v, const struct compat_flag *ru
         front_word(out, "--wait");
     if (v->second && strcmp(v->second, "load") == 0)
         front_word(out, compat_flags_get(f, rules, "path"));
+    if (v->needs && strcmp(v->needs, "meta_path") == 0)
+        front_word(out, compat_flags_get(f, rules, "meta_path"));
     if (dir && id)
         front_option(out, "dir", arena_printf(&out->arena, "%s/%s", dir, id));
     else if (id)

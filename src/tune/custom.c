@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "text/json.h"
+#include "text/nni/registered.h"
 #include "tune/custom_text.h"
 
 #define LINE_MAX_BYTES ((size_t)64 << 20)
@@ -178,6 +179,19 @@ static enum rc launch(struct tune_custom *c, const struct tune_custom_conf *conf
     return rc;
 }
 
+/* A registered class may have one that checks its arguments. */
+static void put_validator(struct buf *b, const struct tune_custom_conf *conf)
+{
+    struct nni_register r;
+    if (nni_register_read(&r, NULL))
+        return;
+    for (size_t i = 0; i < r.list.n; i++)
+        if (strcmp(r.list.at[i].class_name, conf->class_name) == 0 &&
+            strcmp(r.list.at[i].dir, conf->class_dir) == 0 && *r.list.at[i].validator)
+            put_text(b, "validator", r.list.at[i].validator);
+    nni_register_release(&r);
+}
+
 enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custom **out,
                           struct err *err)
 {
@@ -192,6 +206,7 @@ enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custo
         put_text(&b, "role", conf->role);
         put_text(&b, "class", conf->class_name);
         put_text(&b, "dir", conf->class_dir);
+        put_validator(&b, conf);
         put_node(&b, "args", conf->args);
         put_node(&b, "space", conf->space);
         rc = custom_say(c, &b, err);
@@ -202,6 +217,35 @@ enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custo
     }
     *out = c;
     return RC_OK;
+}
+
+enum rc tune_custom_check(const char *python, const char *class_name,
+                          const char *validator, const char *dir, struct err *err)
+{
+    struct tune_custom_conf conf = {.python = python, .class_name = class_name};
+    struct tune_custom *c = mem_calloc(1, sizeof(*c));
+    struct buf b;
+    char *own = NULL;
+    enum rc rc = fs_temp_dir("trainyard-class", &own, err);
+    conf.dir = own;
+    c->log = fs_join(own ? own : "", "custom.log");
+    c->name = arena_printf(&c->arena, "the class %s", class_name);
+    buf_init(&c->in, LINE_MAX_BYTES);
+    if (!rc)
+        rc = launch(c, &conf, err);
+    if (!rc) {
+        custom_begin(&b, "check");
+        put_text(&b, "dir", dir);
+        put_text(&b, "class", class_name);
+        if (*validator)
+            put_text(&b, "validator", validator);
+        rc = custom_say(c, &b, err);
+    }
+    tune_custom_stop(c);
+    enum rc gone = own ? fs_remove_all(own, NULL) : RC_OK;
+    (void)gone; /* it is in a directory for such files */
+    mem_free(own);
+    return rc;
 }
 
 void tune_custom_stop(struct tune_custom *c)

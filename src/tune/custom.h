@@ -29,6 +29,12 @@ struct tune_custom_conf {
  * Python said. */
 enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custom **out,
                           struct err *err) MUST_CHECK;
+/* Whether the class, and the one that checks its arguments ("": none), can be loaded with `dir`
+ * at the front of the path. RC_INVAL (E4011).
+ */
+enum rc tune_custom_check(const char *python, const char *class_name,
+                          const char *validator, const char *dir,
+                          struct err *err) MUST_CHECK;
 void tune_custom_stop(struct tune_custom *c); /* NULL is fine */
 
 /* A trial as the class knows it. */

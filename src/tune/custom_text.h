@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python/trainyard_algorithm.py, so that the program needs no file beside it. */
+/* Programs of python/, so that ours needs no file beside it. */
 #ifndef TUNE_CUSTOM_TEXT_H
 #define TUNE_CUSTOM_TEXT_H
 
-extern const char tune_custom_text[];
+extern const char tune_custom_text[]; /* trainyard_algorithm.py */
+extern const char tune_space_text[];  /* trainyard_space.py */
 
 #endif

@@ -285,7 +285,115 @@ YML
     status 0
 }
 
-tap_cases a_class_of_ones_own_steers_the_search a_class_goes_on_as_if_nothing_had_happened \
+# Registered under a name, a class is used like a built-in algorithm, in NNI's words as well.
+a_registered_class_goes_by_its_name()
+{
+    experiment 'tuner: {name: HALVING, classArgs: {step: 0.25}}' 'trialConcurrency: 1' 'maxTrialNumber: 3'
+    own_tuner
+    cat >>code/mine.py <<'PY'
+class Steps:
+    def validate_class_args(self, **args):
+        if args.get("step", 0.5) > 1:
+            raise ValueError("step should be at most 1!")
+PY
+    ln -sf "$TRAINYARD" nnictl
+    run "$TRAINYARD" check config.yml
+    status 2
+    out_has "Builtin name is not found: halving"
+    cat >code/meta.yml <<'YML'
+algoType: tuner
+builtinName: halving
+className: mine.Halving
+classArgsValidator: mine.Steps
+YML
+    run ./nnictl algo register -m code/meta.yml
+    status 0
+    out_is <<<"halving registered"
+    run ./nnictl algo register --meta_path code/meta.yml
+    out_is <<<"halving updated"
+    run ./nnictl algo list
+    status 0
+    out_has "| halving         | tuner      | user      | Halving              | mine"
+    out_has "| TPE             | tuner      | trainyard |"
+    run ./nnictl algo show Halving
+    json 'd == {"algoType": "tuner", "builtinName": "halving", "source": "user", "className": "mine.Halving", "classArgsValidator": "mine.Steps"}'
+    run "$TRAINYARD" check config.yml
+    status 0
+    create exp
+    status 0
+    is "trials" "$(trials exp 'len(d)')" 3
+    "$TRAINYARD" tune get --dir exp --as config >.out
+    json 'd["tuner"]["className"] == "mine.Halving" and d["tuner"]["classArgs"] == {"step": 0.25}'
+    # The class that checks arguments is asked.
+    sed -i 's/step: 0.25/step: 2/' config.yml
+    create bad
+    [ "$got" != 0 ] || fail "arguments that the validator refuses"
+    err_has "step should be at most 1!"
+    # What cannot be registered, and why.
+    sed 's/mine.Halving/mine.Nothing/; s/halving/other/' code/meta.yml >code/wrong.yml
+    run ./nnictl algo register -m code/wrong.yml
+    status 2
+    err_has "module 'mine' has no attribute 'Nothing'"
+    sed 's/halving/TPE/' code/meta.yml >code/wrong.yml
+    run ./nnictl algo register -m code/wrong.yml
+    err_has "there is a built-in algorithm 'TPE'"
+    sed 's/: tuner/: dancer/' code/meta.yml >code/wrong.yml
+    run ./nnictl algo register -m code/wrong.yml
+    err_has "algoType is tuner, assessor or advisor, not 'dancer'"
+    run ./nnictl algo unregister tpe
+    err_has "is built in and cannot be unregistered"
+    run ./nnictl algo unregister halving
+    out_is <<<"halving unregistered"
+    run ./nnictl algo unregister halving
+    status 1
+    err_has "no algorithm 'halving' is registered"
+    run "$TRAINYARD" check config.yml
+    out_has "Builtin name is not found: halving"
+}
+
+# The program is run once, with functions of ours in the place of nni.choice and its kin.
+a_search_space_is_made_from_what_a_program_asks_for()
+{
+    mkdir -p home trial
+    export HOME=$PWD/home
+    cat >trial/train.py <<'PY'
+import nni
+from nni import uniform
+params = {"lr": 0.1}
+params.update(nni.get_next_parameter())
+batch = nni.choice(16, 32, name="batch")
+act = nni.choice("act", ["relu", "tanh"])
+lr = nni.loguniform(1e-4, 0.1, name="lr")
+drop = uniform("drop", 0.0, 0.5)
+layers = nni.randint(1, 5)
+nni.report_final_result(batch * lr + drop)
+print("act", act, "layers", layers)
+PY
+    ln -sf "$TRAINYARD" nnictl
+    run ./nnictl ss_gen --trial_command "python3 train.py" --trial_dir trial --file space.json
+    status 0
+    out_is <<<"$PWD/space.json"
+    err_has "act relu layers 1"
+    cp space.json .out
+    json 'd == {"batch": {"_type": "choice", "_value": [16, 32]}, "act": {"_type": "choice", "_value": ["relu", "tanh"]}, "lr": {"_type": "loguniform", "_value": [1e-4, 0.1]}, "drop": {"_type": "uniform", "_value": [0.0, 0.5]}, "line9": {"_type": "randint", "_value": [1, 5]}}'
+    printf 'trialCommand: python3 train.py\ntrialCodeDirectory: trial\nsearchSpaceFile: space.json\ntuner: {name: TPE}\ntrialConcurrency: 1\ntrainingService: {platform: local}\n' >exp.yml
+    run "$TRAINYARD" check exp.yml
+    status 0
+    # NNI's command replaces the file, ours asks first.
+    run ./nnictl ss_gen -t "python3 train.py" -d trial -f space.json
+    status 0
+    run "$TRAINYARD" tune space --command "python3 train.py" --dir trial --file space.json
+    status 2
+    err_has "exists"
+    echo 'print("nothing")' >trial/train.py
+    run ./nnictl ss_gen -t "python3 train.py" -d trial -f none.json
+    status 2
+    err_has "asked for no parameter"
+    check "no file" test ! -e none.json
+}
+
+tap_cases a_registered_class_goes_by_its_name a_search_space_is_made_from_what_a_program_asks_for \
+    a_class_of_ones_own_steers_the_search a_class_goes_on_as_if_nothing_had_happened \
     a_class_that_fails_ends_the_experiment_with_its_words an_assessor_of_ones_own_stops_trials \
     another_space_while_it_runs several_metrics_make_a_front one_named_metric_and_a_pattern \
     where_trials_run

@@ -11,6 +11,7 @@
 #include "text/nni/algo.h"
 #include "text/nni/load.h"
 #include "text/nni/nni_private.h"
+#include "text/nni/registered.h"
 
 static int nni_probe(const char *path, enum syntax syntax, const struct node *root)
 {
@@ -218,8 +219,10 @@ check_algorithm(struct nni_checker *x, const struct nni_Algorithm *a, enum nni_r
                       "%s: a built-in name and a class of one's own cannot both be set",
                       a->base.field);
     const struct nni_algo *algo = nni_algo_find(role, a->name);
+    struct nni_registered own;
     if (!algo) {
-        unknown_name(x, a, role);
+        if (!nni_registered_get(role, a->name, &x->d->arena, &own))
+            unknown_name(x, a, role);
         return NULL;
     }
     if (algo->flags & NNI_ELSEWHERE)

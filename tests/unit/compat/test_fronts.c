@@ -272,8 +272,17 @@ static void experiments_of_nnictl(void)
     check_line("nnictl log stdout k3v9x2ab -T 5", env_empty,
                "command: tune logs --tail=5 k3v9x2ab");
     check_line("nnictl config show", env_empty, "command: tune get --as config");
-    check_line("nnictl algo list", env_empty,
-               "error: 'nnictl algo list' is not supported");
+    check_line("nnictl algo list", env_empty, "command: tune algorithms");
+    check_line("nnictl algo show mine", env_empty,
+               "command: tune algorithms --json mine");
+    check_line("nnictl algo register -m meta.yml", env_empty,
+               "command: tune register meta.yml");
+    check_line("nnictl algo register", env_empty, "error: nnictl algo needs --meta_path");
+    check_line("nnictl algo unreg mine", env_empty, "command: tune unregister mine");
+    check_line("nnictl ss_gen -t run.sh -d code", env_empty,
+               "command: tune space --overwrite --command=run.sh --dir=code");
+    check_line("nnictl trainingservice list", env_empty,
+               "error: 'nnictl trainingservice list' is not supported");
     check_line("nnictl stop a b", env_empty,
                "error: nnictl stop: unexpected argument 'b'");
     check_line("nnictl", env_empty, "nothing");
