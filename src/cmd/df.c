@@ -51,14 +51,17 @@ static void show_table(const struct job_report *r, const char *by, struct buf *b
                r->disk.free < r->disk.min_free ? ": no job starts" : "");
     job_space_words(r->here_bytes, x);
     buf_printf(b, "contents of jobs submitted on this machine: %s\n\n", x);
-    buf_printf(b, "%-20s %8s %12s %8s %12s\n", strcmp(by, "user") ? "PROJECT" : "USER",
-               "JOBS", "IN JOBS", "MODELS", "STORED");
+    buf_printf(b, "%-20s %8s %12s %8s %12s %12s %12s\n",
+               strcmp(by, "user") ? "PROJECT" : "USER", "JOBS", "IN JOBS", "MODELS",
+               "STORED", "EXPERIMENTS", "IN THEM");
     for (size_t i = 0; i < r->rows.n; i++) {
         const struct job_report_row *row = &r->rows.at[i];
         job_space_words(row->job_bytes, x);
         job_space_words(row->stored_bytes, y);
-        buf_printf(b, "%-20s %8jd %12s %8jd %12s\n", *row->name ? row->name : "-",
-                   (intmax_t)row->jobs, x, (intmax_t)row->models, y);
+        job_space_words(row->experiment_bytes, z);
+        buf_printf(b, "%-20s %8jd %12s %8jd %12s %12jd %12s\n",
+                   *row->name ? row->name : "-", (intmax_t)row->jobs, x,
+                   (intmax_t)row->models, y, (intmax_t)row->experiments, z);
     }
 }
 
@@ -79,6 +82,8 @@ static void show_json(const struct job_report *r, struct buf *b)
         json_put_int(&j, "job_bytes", row->job_bytes);
         json_put_int(&j, "models", row->models);
         json_put_int(&j, "stored_bytes", row->stored_bytes);
+        json_put_int(&j, "experiments", row->experiments);
+        json_put_int(&j, "experiment_bytes", row->experiment_bytes);
         json_close(&j, '}');
     }
     json_close(&j, ']');
@@ -112,21 +117,24 @@ static enum rc df_command(const void *conf, const struct opt_args *args, struct 
 static void tell_removed(const struct df_conf *c, const struct job_removed *n,
                          struct buf *b)
 {
-    char x[24], y[24];
+    char x[24], y[24], z[24];
     job_space_words(n->job_bytes, x);
     job_space_words(n->object_bytes, y);
+    job_space_words(n->experiment_bytes, z);
     if (c->json)
         buf_printf(b,
                    "{\"jobs\":%jd,\"job_bytes\":%jd,\"objects\":%jd,\"object_bytes\":%jd,"
-                   "\"orphans\":%jd}\n",
+                   "\"orphans\":%jd,\"experiments\":%jd,\"experiment_bytes\":%jd}\n",
                    (intmax_t)n->jobs, (intmax_t)n->job_bytes, (intmax_t)n->objects,
-                   (intmax_t)n->object_bytes, (intmax_t)n->orphans);
+                   (intmax_t)n->object_bytes, (intmax_t)n->orphans,
+                   (intmax_t)n->experiments, (intmax_t)n->experiment_bytes);
     else
-        buf_printf(b,
-                   "%s%jd jobs (%s) by policy, %jd contents (%s) that nothing refers to, "
-                   "%jd directories without a job\n",
-                   c->dry_run ? "would remove " : "removed ", (intmax_t)n->jobs, x,
-                   (intmax_t)n->objects, y, (intmax_t)n->orphans);
+        buf_printf(
+            b,
+            "%s%jd jobs (%s) and %jd experiments (%s) by policy, %jd contents (%s) "
+            "that nothing refers to, %jd directories without a job\n",
+            c->dry_run ? "would remove " : "removed ", (intmax_t)n->jobs, x,
+            (intmax_t)n->experiments, z, (intmax_t)n->objects, y, (intmax_t)n->orphans);
 }
 
 static enum rc gc_command(const void *conf, const struct opt_args *args, struct err *err)
@@ -176,7 +184,8 @@ const struct cmd cmd_df = {
     .summary = "show who takes how much room on the disk of jobs",
     .description =
         "Size and free space of the disk, what is kept free, and per user or project the "
-        "number and size of jobs, models, and what uploads and models store. Without an "
+        "number and size of jobs, models, what uploads and models store, and experiments. "
+        "Without an "
         "admin's token a server shows your own line.",
     .examples = df_examples,
     .opts = df_opts,
@@ -191,7 +200,7 @@ const struct cmd cmd_gc = {
     .name = "gc",
     .summary = "remove jobs by policy, and contents that nothing refers to",
     .description =
-        "Deletes jobs that the retention policies no longer keep, then uploads and copies "
+        "Deletes jobs and experiments that the retention policies no longer keep, then uploads and copies "
         "of code that no job, schedule or model refers to and that nobody sent or used "
         "within a day. A server does this by itself. At a server this "
         "requires an admin's token.",

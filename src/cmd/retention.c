@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `retention set|list|delete`: how long jobs that have ended are kept. A policy is named by
- * whose it is: "user:ann", "project:ads", or "default". All three speak to the storage table
+/* `retention set|list|delete`: how long jobs and experiments that have ended are kept. A policy
+ * is named by whose it is: "user:ann", "project:ads", or "default", of experiments with
+ * "experiments:" before it. All three speak to the storage table
  * of p->ops, so they are the same for this machine and for a server.
  */
 #include <stdio.h>
@@ -10,20 +11,23 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "text/job/job.h"
+#include "tune/retain.h"
 
 struct retention_conf {
     struct job_where where;
     const char *user, *project;
     double age;
-    int64_t jobs, size;
-    bool json;
+    int64_t jobs, count, size;
+    bool json, experiments;
 };
 
 #define WHOSE_OPTS                                                                 \
     {OPT_TEXT(struct retention_conf, user, NULL, "of this user"), .meta = "NAME"}, \
+        {OPT_TEXT(struct retention_conf, project, NULL, "of this project"),        \
+         .meta = "NAME"},                                                          \
     {                                                                              \
-        OPT_TEXT(struct retention_conf, project, NULL, "of this project"),         \
-            .meta = "NAME"                                                         \
+        OPT_BOOL(struct retention_conf, experiments, "false",                      \
+                 "the policy for experiments, not for jobs")                       \
     }
 
 #define WHERE_OPTS                                                                \
@@ -35,9 +39,11 @@ struct retention_conf {
 static const struct opt set_opts[] = {
     WHOSE_OPTS,
     {OPT_DURATION(struct retention_conf, age, "0", 0, 3155760000,
-                  "delete jobs this long after their end; 0: no limit")},
-    {OPT_INT(struct retention_conf, jobs, "-1", -1, 1000000000,
+                  "delete them this long after their end; 0: no limit")},
+    {OPT_INT(struct retention_conf, count, "-1", -1, 1000000000,
              "keep the latest so many; -1: no limit")},
+    {OPT_INT(struct retention_conf, jobs, "-1", -1, 1000000000,
+             "the same as --count, for jobs")},
     {OPT_SIZE(
         struct retention_conf, size, "0", 0, INT64_MAX,
         "keep the latest whose directories are not larger than this together; 0: no "
@@ -69,9 +75,10 @@ static char *policy_name(const struct retention_conf *c, struct err *err)
                   whose, wrong);
         return NULL;
     }
-    return c->user      ? mem_printf("user:%s", c->user)
-           : c->project ? mem_printf("project:%s", c->project)
-                        : mem_strdup("default");
+    const char *of = c->experiments ? TUNE_POLICY : "";
+    return c->user      ? mem_printf("%suser:%s", of, c->user)
+           : c->project ? mem_printf("%sproject:%s", of, c->project)
+                        : mem_printf("%sdefault", of);
 }
 
 /* One change to the policy that the flags name. */
@@ -87,7 +94,7 @@ static enum rc change_policy(const struct retention_conf *c,
         return RC_INVAL;
     struct store_retention x = {.name = name,
                                 .age_s = c->age > 0 ? (int64_t)c->age : -1,
-                                .jobs = c->jobs,
+                                .jobs = c->count >= 0 ? c->count : c->jobs,
                                 .bytes = c->size > 0 ? c->size : -1};
     enum rc rc = job_open(&c->where, &p, err);
     if (!rc) {
@@ -113,6 +120,10 @@ static enum rc delete_policy(const struct cmd_place *p, const struct store_reten
 static enum rc retention_set_command(const void *conf, const struct opt_args *args,
                                      struct err *err)
 {
+    const struct retention_conf *c = conf;
+    if (c->experiments && c->jobs >= 0)
+        return err_coded(err, RC_INVAL, E0603,
+                         "--jobs is for jobs; experiments have --count");
     return change_policy(conf, put_policy, err);
 }
 
@@ -138,7 +149,7 @@ static void show_policies(const struct store_retentions *l, bool json, struct bu
     if (json)
         json_open(&j, NULL, '[');
     else
-        buf_printf(b, "%-28s %12s %12s %12s\n", "OF", "SECONDS", "JOBS", "SIZE");
+        buf_printf(b, "%-28s %12s %12s %12s\n", "OF", "SECONDS", "COUNT", "SIZE");
     for (size_t i = 0; i < l->n; i++) {
         const struct store_retention *x = &l->at[i];
         if (json) {
@@ -194,16 +205,20 @@ static const struct cmd_example set_examples[] = {
      "trainyard retention set --age 30d --jobs 500"},
     {"a project's jobs up to a size",
      "trainyard retention set --project ads --size 200g"},
+    {"everybody's latest 100 experiments, for half a year",
+     "trainyard retention set --experiments --count 100 --age 180d"},
     {0},
 };
 
 const struct cmd cmd_retention_set = {
     RETENTION(set),
-    .summary = "say how long jobs that have ended are kept",
+    .summary = "say how long jobs and experiments that have ended are kept",
     .description =
         "A policy for a user, for a project, or without both for every user who has none. "
         "It takes the place of the one before. Jobs with the label `keep` are never "
-        "deleted by a policy. At a server this requires an admin's token.",
+        "deleted by a policy. With --experiments the policy is for experiments that have "
+        "come to an end, which jobs of their trials outlive. At a server this requires an "
+        "admin's token.",
 };
 
 static const struct cmd_example list_examples[] = {
@@ -211,7 +226,7 @@ static const struct cmd_example list_examples[] = {
 
 const struct cmd cmd_retention_list = {
     RETENTION(list),
-    .summary = "list the policies for jobs that have ended",
+    .summary = "list the policies for jobs and experiments that have ended",
 };
 
 static const struct cmd_example delete_examples[] = {
@@ -219,5 +234,5 @@ static const struct cmd_example delete_examples[] = {
 
 const struct cmd cmd_retention_delete = {
     RETENTION(delete),
-    .summary = "remove a policy; jobs are kept then",
+    .summary = "remove a policy; what it was for is kept then",
 };

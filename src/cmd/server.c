@@ -29,6 +29,10 @@
 #include "job/space.h"
 #include "team/archiver.h"
 #include "team/cleaner.h"
+#include "team/ticker.h"
+#include "tune/retain.h"
+
+#define LOG_AREA "server"
 
 struct server_conf {
     struct job_where where;
@@ -287,6 +291,35 @@ static struct api_options api_options_of(const struct server_conf *c,
     };
 }
 
+/* Experiments that policies no longer keep, beside the cleaner of jobs. */
+struct experiment_cleaner {
+    struct api *api;
+    struct store *store;
+    int64_t every_ns;
+    struct team_ticker *ticker;
+};
+
+static int64_t clean_experiments(void *arg)
+{
+    struct experiment_cleaner *c = arg;
+    struct tune_removed n = {0};
+    struct err err = {0};
+    if (api_retain_experiments(c->api, c->store, false, &n, &err))
+        log_warn("%s", err.msg);
+    else if (n.experiments)
+        log_info("removed %jd experiments by policy", (intmax_t)n.experiments);
+    return c->every_ns;
+}
+
+static enum rc start_cleaner(const struct server_conf *conf, const struct job_place *p,
+                             struct experiment_cleaner *c, struct err *err)
+{
+    c->every_ns = (int64_t)(conf->clean_every * 1e9);
+    enum rc rc = store_open(p->where, &c->store, err);
+    return rc ? rc
+              : team_ticker_create(c->every_ns, clean_experiments, c, &c->ticker, err);
+}
+
 /* From the API's start to its end. */
 static enum rc serve(const struct server_conf *c, const struct server_parts *s,
                      const struct api_options *o, struct err *err)
@@ -302,13 +335,18 @@ static enum rc serve(const struct server_conf *c, const struct server_parts *s,
         rc = team_daemon_create(&team, &daemon, err);
     if (!rc && s->artifacts)
         rc = team_archiver_create(p, &archiver, err);
+    struct experiment_cleaner experiments = {.api = a};
     if (!rc && !c->no_queue && c->clean_every > 0)
         rc = team_cleaner_create(p, c->clean_every, &cleaner, err);
+    if (!rc && !c->no_queue && c->clean_every > 0)
+        rc = start_cleaner(c, p, &experiments, err);
     if (!rc) {
         server_isolate_tell(&s->isolate, c->jobs.trust_submitters);
         say_hello(c, a);
         wait_for_end();
     }
+    team_ticker_destroy(experiments.ticker);
+    store_close(experiments.store);
     team_cleaner_destroy(cleaner);
     team_archiver_destroy(archiver);
     team_daemon_destroy(daemon);

@@ -50,7 +50,9 @@ static enum rc storage_report_remote(const struct cmd_place *p, bool by_project,
             .jobs = node_get_int(n, "jobs", 0),
             .job_bytes = node_get_int(n, "job_bytes", 0),
             .models = node_get_int(n, "models", 0),
-            .stored_bytes = node_get_int(n, "stored_bytes", 0)};
+            .stored_bytes = node_get_int(n, "stored_bytes", 0),
+            .experiments = node_get_int(n, "experiments", 0),
+            .experiment_bytes = node_get_int(n, "experiment_bytes", 0)};
         VEC_PUSH(&r.rows, row);
     }
     if (!rc) {
@@ -72,12 +74,14 @@ static enum rc storage_collect_remote(const struct cmd_place *p, int64_t young_s
                             dry ? "true" : "false", (intmax_t)young_s);
     enum rc rc = storage_call(p, "POST", "/api/v1/storage/collect", body, &doc, err);
     if (!rc)
-        *out = (struct job_removed){.jobs = node_get_int(doc.root, "jobs", 0),
-                                    .job_bytes = node_get_int(doc.root, "job_bytes", 0),
-                                    .objects = node_get_int(doc.root, "objects", 0),
-                                    .object_bytes =
-                                        node_get_int(doc.root, "object_bytes", 0),
-                                    .orphans = node_get_int(doc.root, "orphans", 0)};
+        *out = (struct job_removed){
+            .jobs = node_get_int(doc.root, "jobs", 0),
+            .job_bytes = node_get_int(doc.root, "job_bytes", 0),
+            .objects = node_get_int(doc.root, "objects", 0),
+            .object_bytes = node_get_int(doc.root, "object_bytes", 0),
+            .orphans = node_get_int(doc.root, "orphans", 0),
+            .experiments = node_get_int(doc.root, "experiments", 0),
+            .experiment_bytes = node_get_int(doc.root, "experiment_bytes", 0)};
     storage_done(&doc);
     mem_free(body);
     return rc;

@@ -20,6 +20,7 @@
 #include "text/json.h"
 #include "text/nni/algo.h"
 #include "tune/manager.h"
+#include "tune/retain.h"
 
 #define STOP_SECONDS 60
 
@@ -313,24 +314,13 @@ static const struct opt delete_opts[] = {
     {0},
 };
 
-/* The folder, and what leads to it from where ids are looked up. */
 static enum rc delete_here(const struct tune_at *at, const char *id, struct err *err)
 {
-    char *home = tune_home(), *link = fs_join(home, id),
-         *latest = fs_join(home, "_latest");
-    struct stat st;
-    enum rc rc = RC_OK;
     if (at->alive)
-        rc = err_coded(err, RC_INVAL, E4006, "experiment %s is running; stop it first",
-                       id);
-    if (!rc)
-        rc = fs_remove_all(at->dir, err);
-    if (!rc && lstat(link, &st) == 0 && S_ISLNK(st.st_mode))
-        rc = fs_remove_all(link, err);
-    if (!rc && lstat(latest, &st) == 0 && !fs_exists(latest))
-        rc = fs_remove_all(latest, err);
-    mem_free(latest);
-    mem_free(link);
+        return err_coded(err, RC_INVAL, E4006, "experiment %s is running; stop it first",
+                         id);
+    char *home = tune_home();
+    enum rc rc = tune_remove(home, at->dir, id, err);
     mem_free(home);
     return rc;
 }

@@ -53,6 +53,13 @@ int api_port(const struct api *a);
 /* File with the first admin's token, when this start made it; else NULL. Borrowed. */
 const char *api_token_file(const struct api *a);
 
+/* Deletes experiments that policies no longer keep (tune/retain.h), except those that the server
+ * runs. `s`: the store, of the calling thread.
+ */
+struct tune_removed;
+enum rc api_retain_experiments(struct api *a, struct store *s, bool dry,
+                               struct tune_removed *out, struct err *err) MUST_CHECK;
+
 /* The OpenAPI document; the caller's, to mem_free(). */
 char *api_document(const char *version) MUST_CHECK;
 

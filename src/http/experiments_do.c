@@ -21,6 +21,7 @@
 #include "text/json.h"
 #include "tune/manager.h"
 #include "tune/report.h"
+#include "tune/retain.h"
 
 #define MOST_TRIALS 999999999
 #define MOST_AT_A_TIME 10000
@@ -299,7 +300,7 @@ enum rc http_delete_experiment(struct http_call *c, struct err *err)
         rc = err_coded(err, RC_CANCELED, E4006,
                        "experiment '%s' is running; stop it first", c->params[0]);
     if (!rc)
-        rc = fs_remove_all(dir, err);
+        rc = tune_remove(c->api->o.experiments, dir, c->params[0], err);
     mem_free(dir);
     return rc;
 }

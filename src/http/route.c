@@ -33,6 +33,7 @@ static const struct http_route routes[] = {
 #include "http/routes.def"
 #undef ROUTE
 };
+#include "tune/retain.h"
 
 const struct http_route *http_route_all(size_t *n)
 {
@@ -82,6 +83,7 @@ static bool version_ok(const char *v)
 
 static bool policy_ok(const char *v)
 {
+    v += str_starts(v, TUNE_POLICY) ? strlen(TUNE_POLICY) : 0;
     return strcmp(v, "default") == 0 || (str_starts(v, "user:") && name_ok(v + 5)) ||
            (str_starts(v, "project:") && name_ok(v + 8));
 }
@@ -124,7 +126,9 @@ static const struct {
     {"log", "^(prepare|[0-9]{1,4})$", log_ok},
     {"name", NAME_PATTERN, name_ok},
     {"nni", "^(" NNI_WORDS ")$", nni_ok},
-    {"policy", "^(default|(user|project):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$", policy_ok},
+    {"policy",
+     "^(experiments:)?(default|(user|project):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$",
+     policy_ok},
     {"rule", NAME_PATTERN, name_ok},
     {"session", "^xs-[a-z0-9]{12}$", session_ok},
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of what goes in and out: snapshots, outputs, models, and the room that they take. */
+/* Shapes of requests and answers about data: datasets, uploads, outputs, models, room on the disk
+ * and what is kept how long. One table per shape, a row per member; the same tables check requests
+ * and print the OpenAPI document (schema.h).
+ */
 #include "http/schemas_private.h"
 
 static const struct http_schema_item Snapshot_items[] = {
@@ -59,6 +62,8 @@ static const struct http_schema_item StorageUse_items[] = {
     ITEM(job_bytes, INT, "of their directories", MUST),
     ITEM(models, INT, "versions of models", MUST),
     ITEM(stored_bytes, INT, "uploads and models; of users alone", MUST),
+    ITEM(experiments, INT, "whose folders are on this server", MUST),
+    ITEM(experiment_bytes, INT, "of their folders", MUST),
     {0}};
 TABLE(StorageUse, "what somebody takes of the disk");
 
@@ -90,20 +95,25 @@ static const struct http_schema_item CollectAnswer_items[] = {
     ITEM(objects, INT, "contents removed", MUST),
     ITEM(object_bytes, INT, "of them", MUST),
     ITEM(orphans, INT, "directories without a job", MUST),
+    ITEM(experiments, INT, "experiments that policies no longer keep", MUST),
+    ITEM(experiment_bytes, INT, "and their size", MUST),
     {0}};
 TABLE(CollectAnswer, "what was removed");
 
-#define KEPT(how)                                                                    \
-    ITEM(age_s, INT, "seconds since the end; -1: no limit", how),                    \
-        ITEM(jobs, INT, "the latest so many stay; -1: no limit", how),               \
-        ITEM(bytes, INT, "the latest that take no more together stay; -1: no limit", \
+#define KEPT(how)                                                                      \
+    ITEM(age_s, INT, "seconds since the end; -1: no limit", how),                      \
+        ITEM(jobs, INT, "the latest so many jobs, or experiments, stay; -1: no limit", \
+             how),                                                                     \
+        ITEM(bytes, INT, "the latest that take no more together stay; -1: no limit",   \
              how)
 static const struct http_schema_item Retention_items[] = {
-    ITEM(name, STRING, "user:NAME, project:NAME, or default: users without their own",
+    ITEM(name, STRING,
+         "user:NAME, project:NAME, or default: users without their own; with "
+         "experiments: before it, of experiments",
          MUST),
     KEPT(MUST),
     {0}};
-TABLE(Retention, "how long jobs that have ended are kept");
+TABLE(Retention, "how long jobs, or experiments, that have ended are kept");
 
 static const struct http_schema_item RetentionList_items[] = {
     ITEM(policies, LIST, "by name", .of = &http_schema_Retention, MUST), {0}};

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room on the disk: who takes it, what is kept how long, and what goes. */
+/* Room on the disk: who takes it, what is kept how long, and what goes. Jobs, contents and models
+ * are counted and collected by job/, experiments by tune/retain.h, and both go into one answer;
+ * an experiment that a thread of this server runs is left alone. Policies are checked by
+ * team/retention.h before they are kept.
+ */
 #include "http/api_private.h"
 
 #include <string.h>
@@ -7,10 +11,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/handlers.h"
+#include "http/runs.h"
 #include "job/remove.h"
 #include "job/report.h"
 #include "store/retention.h"
 #include "team/retention.h"
+#include "tune/retain.h"
 
 static bool sees_row(const struct http_call *c, bool by_project, const char *name)
 {
@@ -27,6 +33,8 @@ static void put_row(struct json_out *j, const struct job_report_row *r)
     json_put_int(j, "job_bytes", r->job_bytes);
     json_put_int(j, "models", r->models);
     json_put_int(j, "stored_bytes", r->stored_bytes);
+    json_put_int(j, "experiments", r->experiments);
+    json_put_int(j, "experiment_bytes", r->experiment_bytes);
     json_close(j, '}');
 }
 
@@ -38,6 +46,7 @@ enum rc http_get_storage(struct http_call *c, struct err *err)
     enum rc rc = job_report_read(&c->place, by_project, &r, err);
     if (rc)
         return rc;
+    tune_report_room(c->api->o.experiments, by_project, &r);
     json_open(j, NULL, '{');
     json_put_int(j, "total", r.disk.total);
     json_put_int(j, "free", r.disk.free);
@@ -54,12 +63,27 @@ enum rc http_get_storage(struct http_call *c, struct err *err)
     return RC_OK;
 }
 
+static bool is_run(void *arg, const char *dir)
+{
+    return http_runs_has(arg, dir);
+}
+
+enum rc api_retain_experiments(struct api *a, struct store *s, bool dry,
+                               struct tune_removed *out, struct err *err)
+{
+    return tune_retain(s, a->o.experiments, clock_wall_ns(), is_run, a->runs, dry, out,
+                       err);
+}
+
 enum rc http_collect_storage(struct http_call *c, struct err *err)
 {
     struct job_removed n = {0};
+    struct tune_removed gone = {0};
     bool dry = http_schema_bool(c->body, "dry_run", false);
     int64_t young = http_schema_int(c->body, "older_than_s", COLLECT_YOUNG_S);
     enum rc rc = job_retain(&c->place, clock_wall_ns(), dry, &n, err);
+    if (!rc)
+        rc = api_retain_experiments(c->api, c->place.store, dry, &gone, err);
     if (!rc)
         rc = job_collect(&c->place, young, dry, &n, err);
     if (rc)
@@ -70,6 +94,8 @@ enum rc http_collect_storage(struct http_call *c, struct err *err)
     json_put_int(&c->json, "objects", n.objects);
     json_put_int(&c->json, "object_bytes", n.object_bytes);
     json_put_int(&c->json, "orphans", n.orphans);
+    json_put_int(&c->json, "experiments", gone.experiments);
+    json_put_int(&c->json, "experiment_bytes", gone.bytes);
     json_close(&c->json, '}');
     return RC_OK;
 }

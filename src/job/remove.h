@@ -13,9 +13,10 @@
 enum rc job_delete(const struct job_place *p, const char *id, struct err *err) MUST_CHECK;
 
 struct job_removed {
-    int64_t jobs, job_bytes;       /* deleted by policies */
-    int64_t objects, object_bytes; /* contents that nothing needs */
-    int64_t orphans;               /* directories of jobs that are in no record */
+    int64_t jobs, job_bytes;               /* deleted by policies */
+    int64_t objects, object_bytes;         /* contents that nothing needs */
+    int64_t orphans;                       /* directories of jobs that are in no record */
+    int64_t experiments, experiment_bytes; /* by policies; tune/retain.h */
 };
 
 /* Deletes what the policies of the store no longer keep, of the jobs of this place. Jobs with

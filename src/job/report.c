@@ -86,8 +86,25 @@ static enum rc add_models(struct reporting *r, struct err *err)
 static int by_size(const void *a, const void *b)
 {
     const struct job_report_row *x = a, *y = b;
-    int64_t p = x->job_bytes + x->stored_bytes, q = y->job_bytes + y->stored_bytes;
+    int64_t p = x->job_bytes + x->stored_bytes + x->experiment_bytes,
+            q = y->job_bytes + y->stored_bytes + y->experiment_bytes;
     return p != q ? (p < q) - (p > q) : strcmp(x->name, y->name);
+}
+
+void job_report_sort(struct job_report *r)
+{
+    if (r->rows.n)
+        qsort(r->rows.at, r->rows.n, sizeof(*r->rows.at), by_size);
+}
+
+struct job_report_row *job_report_row_of(struct job_report *r, const char *name)
+{
+    for (size_t i = 0; i < r->rows.n; i++)
+        if (strcmp(r->rows.at[i].name, name) == 0)
+            return &r->rows.at[i];
+    struct job_report_row row = {.name = arena_strdup(&r->arena, name)};
+    VEC_PUSH(&r->rows, row);
+    return &r->rows.at[r->rows.n - 1];
 }
 
 enum rc job_report_read(const struct job_place *p, bool by_project,
@@ -104,8 +121,7 @@ enum rc job_report_read(const struct job_place *p, bool by_project,
     if (!rc) {
         add_users(&r);
         made.here_bytes = job_space_of(objects);
-        if (made.rows.n)
-            qsort(made.rows.at, made.rows.n, sizeof(*made.rows.at), by_size);
+        job_report_sort(&made);
     }
     mem_free(objects);
     map_release(&r.index);

@@ -5,6 +5,8 @@
 
 #include "store/store.h"
 
+#define RETENTION_EXPERIMENTS "experiments:" /* begins the name of a policy for them */
+
 /* A policy. Of jobs that have ended, those are removed that are older, or more, or larger
  * together than it says; -1: no limit.
  */

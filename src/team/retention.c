@@ -27,13 +27,16 @@ enum rc team_retention_put(struct store *s, const char *account,
                            const struct store_retention *x, struct err *err)
 {
     static const char user[] = "user:", project[] = "project:";
-    bool of_user = str_starts(x->name, user), of_project = str_starts(x->name, project);
-    const char *name = x->name + (of_user      ? sizeof(user) - 1
-                                  : of_project ? sizeof(project) - 1
-                                               : 0);
+    const char *whose = x->name;
+    if (str_starts(whose, RETENTION_EXPERIMENTS))
+        whose += strlen(RETENTION_EXPERIMENTS);
+    bool of_user = str_starts(whose, user), of_project = str_starts(whose, project);
+    const char *name = whose + (of_user      ? sizeof(user) - 1
+                                : of_project ? sizeof(project) - 1
+                                             : 0);
     const char *wrong = jobspec_check_name(str_c(name));
     enum rc rc = RC_OK;
-    if (wrong || (!of_user && !of_project && strcmp(x->name, "default") != 0))
+    if (wrong || (!of_user && !of_project && strcmp(whose, "default") != 0))
         return err_coded(err, RC_INVAL, E5504, "%s '%.100s': %s",
                          of_user      ? "user"
                          : of_project ? "project"

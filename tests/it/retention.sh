@@ -67,7 +67,7 @@ contents_go_when_nothing_refers_to_them()
     is "all are here" "$(find yard/users/ann/objects -type f -size +900k | wc -l)" 3
     as "$admin"
     run "$TRAINYARD" gc
-    out_has "removed 0 jobs (0 B) by policy, 0 contents (0 B)"
+    out_has "removed 0 jobs (0 B) and 0 experiments (0 B) by policy, 0 contents (0 B)"
     grow_old
     run "$TRAINYARD" gc --dry-run --json
     json 'd["object_bytes"] > 1000000 and d["object_bytes"] < 1100000'
@@ -244,7 +244,98 @@ without_a_server_it_is_the_same()
     check "all is gone" test "$(find jobs/objects jobs/jobs -type f | wc -l)" = 0
 }
 
-tap_cases a_job_is_deleted_with_all_that_is_its_own contents_go_when_nothing_refers_to_them \
+# An experiment of the caller at the server, to its end or, with a long trial, under way; $exp.
+search() # SECONDS [FLAG...]
+{
+    mkdir -p search
+    printf 'trialCommand: sleep %s; echo ::trainyard default={{x}}\nmaxTrialNumber: 1\ntrialConcurrency: 1\nsearchSpace: {x: {_type: choice, _value: [3]}}\ntuner: {name: GridSearch}\ntrainingService: {platform: local}\n' "$1" >search/config.yml
+    shift
+    run "$TRAINYARD" tune create --config search/config.yml "$@"
+    status 0
+    exp=$(head -1 .out)
+}
+experiments() { "$TRAINYARD" tune list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'; }
+
+policies_delete_experiments_that_have_ended()
+{
+    local ann bob live old
+    start --experiments exps --clean-every 0
+    ann=$(person ann)
+    bob=$(person bob)
+    as "$ann"
+    for _ in 1 2 3; do
+        search 0 --wait
+        [ -n "${old:-}" ] || old=$exp
+        touch -d "$((5 - $(experiments))) days ago" "exps/$exp/log.jsonl"
+    done
+    as "$bob"
+    search 0 --wait
+    search 600
+    live=$exp
+    as "$admin"
+    run "$TRAINYARD" df --json
+    json '[(u["name"], u["experiments"]) for u in sorted(d["use"], key=lambda u: u["name"])] == [("ann", 3), ("bob", 2)] and all(u["experiment_bytes"] > 0 for u in d["use"])'
+    run "$TRAINYARD" retention set --experiments --user ann --count 2
+    status 0
+    run "$TRAINYARD" retention list
+    out_has "experiments:user:ann"
+    run "$TRAINYARD" gc --dry-run --json
+    json 'd["experiments"] == 1 and d["jobs"] == 0'
+    check "a rehearsal" test -e "exps/$old"
+    run "$TRAINYARD" gc
+    out_has "removed 0 jobs (0 B) and 1 experiments"
+    check "the oldest went" test ! -e "exps/$old"
+    run "$TRAINYARD" job list --json
+    json 'len(d) == 5' # trials are jobs of their own
+    # By size, and what runs stays whatever a policy says.
+    run "$TRAINYARD" retention set --experiments --size 1
+    status 0
+    run "$TRAINYARD" gc --json
+    json 'd["experiments"] == 1'
+    check "one that runs stays" test -e "exps/$live"
+    # By age, those of ann as well once the policy of her own is gone.
+    run "$TRAINYARD" retention delete --experiments --user ann
+    status 0
+    run "$TRAINYARD" retention set --experiments --age 1d
+    status 0
+    run "$TRAINYARD" gc --json
+    json 'd["experiments"] == 2'
+    run "$TRAINYARD" df --json
+    json '[(u["name"], u["experiments"]) for u in d["use"] if u["experiments"]] == [("bob", 1)]'
+    # A user deletes one, too, and not one that runs.
+    as "$bob"
+    run "$TRAINYARD" tune delete "$live"
+    [ "$got" != 0 ] || fail "deleted while it ran"
+    err_has "stop it first"
+    run "$TRAINYARD" retention set --experiments --jobs 3
+    status 2
+    err_has "experiments have --count"
+    run "$TRAINYARD" retention set --experiments --count 3
+    [ "$got" != 0 ] || fail "a policy set by a submitter"
+    "$TRAINYARD" tune stop "$live" >/dev/null
+    finish
+}
+
+the_server_deletes_experiments_by_itself()
+{
+    local ann
+    start --experiments exps --clean-every 1s
+    ann=$(person ann)
+    as "$ann"
+    search 0 --wait
+    as "$admin"
+    run "$TRAINYARD" retention set --experiments --count 0
+    for _ in $(seq 100); do
+        [ -e "exps/$exp" ] || break
+        sleep 0.1
+    done
+    check "gone" test ! -e "exps/$exp"
+    check "and said so" grep -q "removed 1 experiments by policy" server.log
+    finish
+}
+
+tap_cases policies_delete_experiments_that_have_ended the_server_deletes_experiments_by_itself \
+    a_job_is_deleted_with_all_that_is_its_own contents_go_when_nothing_refers_to_them \
     policies_keep_the_latest the_server_cleans_up_by_itself a_full_disk_stops_admissions_and_nothing_else \
     a_log_keeps_its_beginning_and_its_latest_part \
     without_a_server_it_is_the_same

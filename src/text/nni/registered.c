@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The register is one JSON file, {"algorithms": [...]}, with the members of NNI's description of an
+ * algorithm and the directory of the class. It is read whole whenever a name is looked for, and
+ * replaced whole when it changes.
+ */
 #include "text/nni/registered.h"
 
 #include <string.h>
