@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* login and logout. A token comes from the environment, a file or standard input, where it is
- * not shown, or from a login at the server's OpenID provider (login_oidc.c). It is tried at
+ * not shown, from a login at the server's OpenID provider (login_oidc.c), or for a password of
+ * LDAP, which goes to the server once and is not kept. It is tried at
  * the server before anything is stored; URL, token and the certificates of --ca then lie in
  * one file that only its owner may read (remote.c), and logging out removes it. The server is
  * told, so that a file with the first admin's token can go.
@@ -24,6 +25,7 @@ struct login_conf {
     const char *token_file, *ca;
     bool oidc, device;
     int64_t port;
+    const char *ldap, *password_file;
 };
 
 static const struct opt login_opts[] = {
@@ -40,13 +42,19 @@ static const struct opt login_opts[] = {
              "with --oidc: port of 127.0.0.1 that the browser comes back to; 0: any")},
     {OPT_BOOL(struct login_conf, device, "false",
               "log in at the OpenID provider on another device, with a code")},
+    {OPT_TEXT(struct login_conf, ldap, NULL,
+              "log in as this user of the server's LDAP, with a password"),
+     .meta = "NAME"},
+    {OPT_TEXT(struct login_conf, password_file, NULL,
+              "with --ldap: file with the password; - or absent: read it from stdin"),
+     .meta = "FILE"},
     {0},
 };
 
 static const struct opt no_opts[] = {{0}};
 
 /* One line, without showing it on a terminal. */
-static enum rc read_token(char out[TOKEN_MAX], struct err *err)
+static enum rc read_hidden(const char *what, char out[TOKEN_MAX], struct err *err)
 {
     struct termios before, quiet;
     bool terminal = isatty(0) && tcgetattr(0, &before) == 0;
@@ -54,14 +62,14 @@ static enum rc read_token(char out[TOKEN_MAX], struct err *err)
         quiet = before;
         quiet.c_lflag &= ~(tcflag_t)ECHO;
         tcsetattr(0, TCSAFLUSH, &quiet);
-        fprintf(stderr, "token: ");
+        fprintf(stderr, "%s: ", what);
     }
     bool got = fgets(out, (int)TOKEN_MAX, stdin) != NULL;
     if (terminal) {
         tcsetattr(0, TCSAFLUSH, &before);
         fputc('\n', stderr);
     }
-    return got ? RC_OK : err_coded(err, RC_INVAL, E5008, "no token given");
+    return got ? RC_OK : err_coded(err, RC_INVAL, E5008, "no %s given", what);
 }
 
 static enum rc take_token(const struct login_conf *c, char **out, struct err *err)
@@ -76,7 +84,7 @@ static enum rc take_token(const struct login_conf *c, char **out, struct err *er
         if (!rc)
             memcpy(line, text, n);
     } else {
-        rc = read_token(line, err);
+        rc = read_hidden("token", line, err);
     }
     if (!rc) {
         struct str token = str_trim(str_c(line));
@@ -84,6 +92,59 @@ static enum rc take_token(const struct login_conf *c, char **out, struct err *er
     }
     explicit_bzero(line, sizeof(line));
     mem_free(text);
+    return rc;
+}
+
+static enum rc take_password(const struct login_conf *c, char line[TOKEN_MAX],
+                             struct err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    enum rc rc;
+    if (c->password_file && strcmp(c->password_file, "-") != 0) {
+        rc = fs_read(c->password_file, TOKEN_MAX - 1, &text, &n, err);
+        if (!rc)
+            memcpy(line, text, n);
+        if (text)
+            explicit_bzero(text, n);
+        mem_free(text);
+    } else {
+        rc = read_hidden("password", line, err);
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    if (!rc && !*line)
+        rc = err_coded(err, RC_INVAL, E5034, "the password is empty");
+    return rc;
+}
+
+/* A token for name and password, which the server asks LDAP about. */
+static enum rc login_ldap(const struct login_conf *c, struct remote *r, struct err *err)
+{
+    char line[TOKEN_MAX] = "";
+    struct doc doc = {0};
+    struct buf b;
+    enum rc rc = take_password(c, line, err);
+    buf_init(&b, 1 << 16);
+    buf_puts(&b, "{\"name\": ");
+    buf_json_str(&b, c->ldap, strlen(c->ldap));
+    buf_puts(&b, ", \"password\": ");
+    buf_json_str(&b, line, strlen(line));
+    buf_putc(&b, '}');
+    struct remote_ask q = {.method = "POST",
+                           .path = "/api/v1/login",
+                           .type = "application/json",
+                           .body = buf_str(&b),
+                           .n = b.n};
+    if (!rc)
+        rc = remote_call(r, &q, &doc, NULL, err);
+    if (!rc)
+        r->token = mem_strdup(node_get_text(doc.root, "token", ""));
+    if (doc.src)
+        doc_release(&doc);
+    if (b.p)
+        explicit_bzero(b.p, b.n);
+    buf_release(&b);
+    explicit_bzero(line, sizeof(line));
     return rc;
 }
 
@@ -115,6 +176,7 @@ static enum rc login_command(const void *conf, const struct opt_args *args,
     if (!rc)
         rc = o->oidc     ? login_browser(&r, o->port, err)
              : o->device ? login_device(&r, err)
+             : o->ldap   ? login_ldap(o, &r, err)
                          : take_token(conf, &r.token, err);
     if (!rc)
         rc = remote_call(&r, &q, &doc, NULL, err);
@@ -150,6 +212,8 @@ static const struct cmd_example login_examples[] = {
      "trainyard login https://yard.example.com --ca company-ca.pem"},
     {"as the company's OpenID provider knows you",
      "trainyard login https://yard.example.com --oidc"},
+    {"with the password of the company's LDAP",
+     "trainyard login https://yard.example.com --ldap ann"},
     {0},
 };
 

@@ -47,7 +47,8 @@ static const struct opt update_opts[] = {
     {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
     {OPT_BOOL(
         struct people_conf, oidc, "false",
-        "the next login through the OpenID provider under this name is this user's")},
+        "the next login through the OpenID provider, or LDAP, under this name is this "
+        "user's")},
     PLACE_OPTS,
     {0},
 };

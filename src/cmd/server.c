@@ -39,7 +39,10 @@ struct server_conf {
     const char *listen, *tls_cert, *tls_key, *log, *experiments, *policy;
     const char *oidc_issuer, *oidc_client_id, *oidc_client_secret_file, *oidc_claim,
         *oidc_domain, *oidc_role;
-    double oidc_lifetime;
+    double oidc_lifetime, ldap_lifetime;
+    const char *ldap_url, *ldap_ca, *ldap_user_dn, *ldap_base, *ldap_filter,
+        *ldap_bind_dn, *ldap_password_file, *ldap_role;
+    struct opt_list ldap_group;
     struct opt_list host;
     int64_t threads, max_body, user_storage, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
@@ -120,6 +123,35 @@ static const struct opt opts[] = {
                 "admin opened with `user update --oidc`")},
     {OPT_DURATION(struct server_conf, oidc_lifetime, "12h", 60, 31536000,
                   "lifetime of a login")},
+    {OPT_HEADING("Login with a password of LDAP")},
+    {OPT_TEXT(struct server_conf, ldap_url, NULL,
+              "LDAP server: ldaps://HOST, or ldap://HOST with StartTLS"),
+     .meta = "URL"},
+    {OPT_TEXT(struct server_conf, ldap_ca, NULL,
+              "certificates (PEM) to trust; default: those of the machine"),
+     .meta = "FILE"},
+    {OPT_TEXT(
+         struct server_conf, ldap_user_dn, NULL,
+         "name of a user's entry, with {} for the user: uid={},ou=people,dc=example"),
+     .meta = "DN"},
+    {OPT_TEXT(struct server_conf, ldap_base, NULL, "instead: where users are searched"),
+     .meta = "DN"},
+    {OPT_TEXT(struct server_conf, ldap_filter, "(uid={})",
+              "what is searched, with {} for the user"),
+     .meta = "FILTER"},
+    {OPT_TEXT(struct server_conf, ldap_bind_dn, NULL,
+              "account that searches; absent: without one"),
+     .meta = "DN"},
+    {OPT_TEXT(struct server_conf, ldap_password_file, NULL,
+              "file with the password of that account"),
+     .meta = "FILE"},
+    {OPT_LIST(struct server_conf, ldap_group,
+              "role of the members of a group: submitter=cn=ml,ou=groups,dc=example"),
+     .meta = "ROLE=DN"},
+    {OPT_CHOICE(struct server_conf, ldap_role, NULL, "viewer|submitter",
+                "role of users in none of the groups; absent: they are refused")},
+    {OPT_DURATION(struct server_conf, ldap_lifetime, "12h", 60, 31536000,
+                  "lifetime of a login")},
     {OPT_HEADING("Isolation of jobs")},
     {OPT_TEXT(struct server_conf, jobs.job_uids, SERVER_ISOLATE_UIDS,
               "user ids to run jobs under when the server is root, one per user"),
@@ -190,6 +222,33 @@ static enum rc read_oidc(const struct server_conf *c, char **secret,
     return rc;
 }
 
+/* *password and *groups are the caller's: what `out` points to. */
+static enum rc read_ldap(const struct server_conf *c, char **password,
+                         const char ***groups, struct http_ldap_conf *out,
+                         struct err *err)
+{
+    size_t n = 0;
+    enum rc rc = RC_OK;
+    if (c->ldap_password_file)
+        rc = fs_read(c->ldap_password_file, 65536, password, &n, err);
+    if (*password)
+        (*password)[strcspn(*password, "\r\n")] = '\0';
+    *groups = mem_calloc(c->ldap_group.n + 1, sizeof(**groups));
+    for (size_t i = 0; i < c->ldap_group.n; i++)
+        (*groups)[i] = c->ldap_group.at[i];
+    *out = (struct http_ldap_conf){.url = c->ldap_url,
+                                   .ca = c->ldap_ca,
+                                   .user_dn = c->ldap_user_dn,
+                                   .base = c->ldap_base,
+                                   .filter = c->ldap_filter,
+                                   .bind_dn = c->ldap_bind_dn,
+                                   .password = *password,
+                                   .groups = *groups,
+                                   .role = c->ldap_role,
+                                   .lifetime_s = (int64_t)c->ldap_lifetime};
+    return rc;
+}
+
 /* Without '/' at its end; the caller's. */
 static enum rc open_artifacts(const char *url, struct job_place *p, char **out,
                               struct err *err)
@@ -244,6 +303,7 @@ static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
     struct server_isolate_conf jobs = c->jobs;
     jobs.keys[0] = c->tls_key;
     jobs.keys[1] = c->oidc_client_secret_file;
+    jobs.keys[2] = c->ldap_password_file;
     enum rc rc = server_isolate_find(s->p.p.dir, &jobs, &s->isolate, err);
     if (!rc && c->policy)
         rc = team_policy_open(c->policy, &s->policy, err);
@@ -357,7 +417,8 @@ static enum rc serve(const struct server_conf *c, const struct server_parts *s,
 static enum rc server_run(const struct server_conf *c, struct err *err)
 {
     struct server_parts s = {.policy = NULL};
-    char *secret = NULL;
+    char *secret = NULL, *password = NULL;
+    const char **groups = NULL;
     enum rc rc = cmd_place_open(&c->where, &s.p, err);
     if (rc)
         return rc;
@@ -367,10 +428,16 @@ static enum rc server_run(const struct server_conf *c, struct err *err)
     if (!rc)
         rc = read_oidc(c, &secret, &o.oidc, err);
     if (!rc)
+        rc = read_ldap(c, &password, &groups, &o.ldap, err);
+    if (!rc)
         rc = serve(c, &s, &o, err);
     if (secret)
         explicit_bzero(secret, strlen(secret));
+    if (password)
+        explicit_bzero(password, strlen(password));
     mem_free(secret);
+    mem_free(password);
+    mem_free(groups);
     close_parts(&s);
     return rc;
 }

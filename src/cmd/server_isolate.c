@@ -38,7 +38,8 @@ static void hide_path(struct buf *b, const char *path)
 }
 
 /* One id for all: what is this user's alone must not be in the view. */
-static void share_id(struct server_isolate *s, const char *const keys[2])
+static void share_id(struct server_isolate *s,
+                     const char *const keys[SERVER_ISOLATE_KEYS])
 {
     static const char *const places[] = {"HOME",
                                          "XDG_CONFIG_HOME",
@@ -57,7 +58,7 @@ static void share_id(struct server_isolate *s, const char *const keys[2])
     buf_init(&b, ISOLATION_HIDE_SIZE - 1);
     for (size_t i = 0; i < ARRAY_LEN(places); i++)
         hide_path(&b, env_get(places[i]));
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < SERVER_ISOLATE_KEYS; i++)
         hide_path(&b, keys[i]);
     s->jobs.own = true;
     s->jobs.first = (int64_t)geteuid();

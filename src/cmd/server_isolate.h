@@ -9,16 +9,17 @@
 #include "job/isolation.h"
 #include "team/policy.h"
 
+#define SERVER_ISOLATE_KEYS 3
 #define SERVER_ISOLATE_UIDS "1879100000-1879165535"
 
 struct server_isolate_conf {
-    const char *job_uids;    /* "FIRST-LAST" */
-    int64_t job_processes;   /* of one worker */
-    int64_t job_file_size;   /* of one file; 0: no limit */
-    int64_t job_disk;        /* of all that a job writes; 0: no limit */
-    const char *job_network; /* "host" or "none" */
-    bool trust_submitters;   /* jobs of anybody run as the server */
-    const char *keys[2];     /* files that jobs must not see; NULL: none */
+    const char *job_uids;                  /* "FIRST-LAST" */
+    int64_t job_processes;                 /* of one worker */
+    int64_t job_file_size;                 /* of one file; 0: no limit */
+    int64_t job_disk;                      /* of all that a job writes; 0: no limit */
+    const char *job_network;               /* "host" or "none" */
+    bool trust_submitters;                 /* jobs of anybody run as the server */
+    const char *keys[SERVER_ISOLATE_KEYS]; /* files that jobs must not see; NULL: none */
 };
 
 struct server_isolate {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "http/ldap.h"
 #include "http/oidc.h"
 #include "job/place.h"
 
@@ -39,7 +40,8 @@ struct api_options {
     bool queue;                 /* admit jobs */
     bool others;                /* people beside the owner may be let in */
     bool images_only;           /* jobs of those below admin need an image */
-    struct http_oidc_conf oidc; /* issuer NULL: tokens alone */
+    struct http_oidc_conf oidc; /* issuer NULL: none */
+    struct http_ldap_conf ldap; /* url NULL: none */
 };
 
 /* Opens the store, makes the first user and token if there are none, listens. RC_INVAL

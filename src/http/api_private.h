@@ -38,6 +38,7 @@ struct api {
     struct http_follows *follows;
     struct http_execs *execs;
     struct http_oidc *oidc;            /* NULL: no provider */
+    struct http_ldap *ldap;            /* NULL: none */
     struct http_runs *runs;            /* NULL: this server runs no experiments */
     struct backend_watchdog *watchdog; /* NULL: this server admits no jobs */
     pthread_mutex_t lock;              /* guards `free` */

@@ -90,6 +90,9 @@ enum rc http_call_need_owner(struct http_call *c, const char *what, const char *
 enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* people.c: RC_INVAL (E5016) with status 409 when `except` is the last admin. */
+enum rc http_keep_an_admin(struct http_call *c, const char *except,
+                           struct err *err) MUST_CHECK;
 /* models.c: may the caller see it? */
 struct store_model;
 bool http_call_sees_model(const struct http_call *c, const struct store_model *m);

@@ -165,7 +165,7 @@ enum rc http_create_user(struct http_call *c, struct err *err)
 }
 
 /* Somebody must be left who can do everything. */
-static enum rc keep_an_admin(struct http_call *c, const char *except, struct err *err)
+enum rc http_keep_an_admin(struct http_call *c, const char *except, struct err *err)
 {
     struct store_users l = {0};
     bool found = false;
@@ -195,7 +195,7 @@ enum rc http_change_user(struct http_call *c, struct err *err)
         u.projects = projects ? projects : u.projects;
         u.disabled = off ? u.disabled ? u.disabled : clock_wall_ns() : 0;
         if (was_admin && (off || strcmp(u.role, "admin") != 0))
-            rc = keep_an_admin(c, u.name, err);
+            rc = http_keep_an_admin(c, u.name, err);
         if (!rc && !off)
             rc = let_in(c, u.name, u.role, err);
         if (!rc)
@@ -220,7 +220,7 @@ enum rc http_delete_user(struct http_call *c, struct err *err)
     if (rc == RC_NOTFOUND && purge)
         rc = RC_OK; /* deleted before, without what belonged to them */
     if (!rc && l.n && strcmp(l.at[0].role, "admin") == 0 && !l.at[0].disabled)
-        rc = keep_an_admin(c, name, err);
+        rc = http_keep_an_admin(c, name, err);
     if (!rc && purge)
         rc = http_experiments_purge(c, name, &any, err);
     if (!rc && purge) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logging in through an OpenID provider. */
+/* Logging in through an OpenID provider or LDAP. */
 #include "http/role.h"
 #include "http/schemas_private.h"
 
@@ -9,6 +9,7 @@ static const struct http_schema_item LoginWays_items[] = {
     ITEM(client_id, STRING, "of this server at the provider"),
     ITEM(scope, STRING, "to ask for"),
     ITEM(device, BOOL, "the provider logs in devices without a browser", MUST),
+    ITEM(ldap, BOOL, "name and password of LDAP are taken", MUST),
     {0}};
 TABLE(LoginWays, "how to log in");
 
@@ -21,8 +22,10 @@ static const struct http_schema_item LoginProof_items[] = {
          NO_NUL),
     ITEM(nonce, STRING, "that the browser was sent with", .min = 16, .max = 200, NO_NUL),
     ITEM(device_code, STRING, "instead: of /login/device", .min = 1, .max = 4096, NO_NUL),
+    ITEM(name, STRING, "instead: of an LDAP user", .min = 1, .max = 128, NO_NUL),
+    ITEM(password, STRING, "of that user", .min = 0, .max = 1024, NO_NUL),
     {0}};
-TABLE(LoginProof, "what a login at the provider left");
+TABLE(LoginProof, "what a login at the provider left, or name and password");
 
 static const struct http_schema_item LoginMade_items[] = {
     ITEM(pending, BOOL, "nobody has confirmed the device yet; ask again", MUST),

@@ -448,6 +448,8 @@ static enum rc server_start(struct api *a, struct err *err)
     enum rc rc = check_options(&a->o, &at, err);
     if (!rc && a->o.oidc.issuer)
         rc = http_oidc_open(&a->o.oidc, &a->oidc, err);
+    if (!rc && a->o.ldap.url)
+        rc = http_ldap_open(&a->o.ldap, &a->ldap, err);
     if (!rc)
         rc = read_pem(a->o.tls_cert, &a->cert, err);
     if (!rc)
@@ -504,6 +506,7 @@ static void free_all(struct api *a)
     store_close(a->watchdog_place.store);
     http_auth_destroy(a->auth);
     http_oidc_close(a->oidc);
+    http_ldap_close(a->ldap);
     http_limit_destroy(a->callers);
     http_limit_destroy(a->strangers);
     team_net_allow_close(a->allow);
