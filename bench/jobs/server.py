@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server under load, asked by wrk on the same machine: both share its processors."""
+import concurrent.futures
 import json
 import os
 import re
@@ -32,10 +33,10 @@ class Server:
         with open(os.path.join(directory, "admin.token"), encoding="ascii") as f:
             self.token = f.read().strip()
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, token=None):
         q = urllib.request.Request(self.url + path, method=method,
                                    data=None if body is None else json.dumps(body).encode())
-        q.add_header("Authorization", "Bearer " + self.token)
+        q.add_header("Authorization", "Bearer " + (token or self.token))
         if body is not None:
             q.add_header("Content-Type", "application/json")
         with urllib.request.urlopen(q) as r:
@@ -88,6 +89,46 @@ def followers(server, count):
     for s in socks:
         s.close()
     return took, threads
+
+
+def users(server, count):
+    """Tokens of new submitters."""
+    made = []
+    for i in range(count):
+        server.ask("POST", "/api/v1/users", {"name": f"u{i}", "role": "submitter"})
+        made.append(server.ask("POST", f"/api/v1/users/u{i}/tokens", {})["token"])
+    return made
+
+
+def load(program, temp, row, busy, count=100, people=5):
+    """Jobs that several users submit at once to a server that isolates them, until the last has ended."""
+    place = os.path.join(temp, "load")
+    os.makedirs(place)
+    server = Server(program, place)
+    try:
+        tokens = users(server, people)
+
+        def submit(i):
+            return server.ask("POST", "/api/v1/jobs", {"command": "true"}, tokens[i % people])["id"]
+
+        begin = time.time()
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            ids = list(pool.map(submit, range(count)))
+        for _ in range(1200):
+            ended = server.ask("GET", f"/api/v1/jobs?limit={count}&state=Succeeded,Failed,Stopped")["jobs"]
+            if len(ended) == count:
+                break
+            time.sleep(0.1)
+        took = time.time() - begin
+    finally:
+        server.end()
+    assert {j["id"] for j in ended if j["state"] == "Succeeded"} == set(ids), ended
+    apart = sum(os.path.exists(os.path.join(place, "jobs", i, "isolation.json")) for i in ids)
+    if apart != count:
+        print(f"server: {apart} of {count} jobs could be isolated on this machine: no row of its load")
+        return
+    row(f"server, isolated: {count} jobs of {people} users", count / took, "jobs/s", ">= 10", count / took >= 10,
+        busy)
 
 
 def measure(program, temp, store, jobs, row):

@@ -8,7 +8,8 @@ allows; the events fold (numbers without holes, one final state at the end, no m
 not in the table); a worker never ran twice at a time; no process is left.
 
 With CHAOS_SERVER set, everything goes through a server, by five users with quotas, and the
-server is killed, too; quotas must never be exceeded.
+server is killed, too; quotas must never be exceeded. The server isolates jobs where the machine
+lets it, as root always; then every job must have been isolated.
 
 TRAINYARD is the program, TRAINYARD_DIR and TRAINYARD_STORE say where.
 """
@@ -76,9 +77,11 @@ def processes():
             name = open(f"/proc/{pid}/comm").read().strip()
         except OSError:
             continue
-        if "TRAINYARD_DIR=" + DIR not in env and "MARK=" + MARK not in env:
+        job = next((e.partition("=")[2] for e in env if e.startswith("TRAINYARD_JOB_ID=")), "")
+        ours = bool(job) and os.path.isdir(os.path.join(DIR, "jobs", job))  # an isolated one knows no path of ours
+        if "TRAINYARD_DIR=" + DIR not in env and not ours:
             continue
-        if any(e.startswith("TRAINYARD_JOB_ID=") for e in env):
+        if job:
             yield int(pid), "worker"
         elif name == "ty-forkserver":
             yield int(pid), "fork server"
@@ -208,6 +211,10 @@ def main():
             problems.append(f"{SERVER.most} jobs of a project ran at a time, quota {chaos_server.QUOTA}")
         if {j["owner"] for j in found} != {f"u{i}" for i in range(min(COUNT, chaos_server.USERS))}:
             problems.append("owners: " + str({j["owner"] for j in found}))
+        apart = sum(os.path.exists(os.path.join(DIR, "jobs", j["id"], "isolation.json")) for j in found)
+        print("isolation:", SERVER.isolation(), "-", apart, "of", len(found), "jobs isolated")
+        if os.geteuid() == 0 and apart != len(found):
+            problems.append("a server of root ran jobs without isolation")
         SERVER.end()
     states = collections.Counter((j["name"], j["state"]) for j in found)
     print("killed", dict(kills), "states", {f"{a} {b}": n for (a, b), n in sorted(states.items())})

@@ -25,7 +25,7 @@ class Server:
         self.start()
         with open(os.path.join(directory, "admin.token"), encoding="ascii") as f:
             self.admin = f.read().strip()
-        self.ask("POST", "/api/v1/datasets", {"name": "marks", "path": os.path.join(directory, "marks")})
+        self.ask("POST", "/api/v1/datasets", {"name": "marks", "path": os.path.join(directory, "marks"), "writable": True})
         self.tokens = [self.make_user(i) for i in range(USERS)]
 
     def start(self):
@@ -45,6 +45,12 @@ class Server:
             if self.proc.poll() is not None:
                 return  # killed while it started
             time.sleep(0.05)
+
+    def isolation(self):
+        """How the server says that it isolates jobs."""
+        with open(os.path.join(self.dir, "server.log"), encoding="utf-8") as log:
+            lines = [line for line in log if line.startswith("isolation: ")]
+        return lines[-1][len("isolation: "):].strip() if lines else "unknown"
 
     def once(self, method, path, body=None, token=None):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
