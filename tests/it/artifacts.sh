@@ -106,6 +106,26 @@ outputs_uploads_and_models_live_in_the_store()
     finish
 }
 
+# Names that are not text and files that nobody may read come and go like others.
+files_of_odd_names_and_modes_are_moved_as_well()
+{
+    local id
+    bucket
+    keys start --artifacts s3://yard/team --clean-every 0
+    run "$TRAINYARD" job submit --wait -- 'cd $PAI_OUTPUT_MODEL; printf one >"$(printf "a\\377")"; printf two >hex:61; mkdir d; printf three >"d/x y%25"; chmod 0 d/* d'
+    status 0
+    id=$(head -1 .out)
+    archived "$id"
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    is "bytes that are no text" "$(cat "$(printf 'got/model/a\377')")" one
+    is "a name like ours" "$(cat got/model/hex:61)" two
+    is "a closed directory" "$(cat 'got/model/d/x y%25')" three
+    run "$TRAINYARD" model register odd --job "$id" # the same refusal as from the disk
+    err_has "must be UTF-8 without control characters"
+    finish
+}
+
 # Local commands say where the outputs are; a failed job's are moved as well.
 what_a_failed_job_wrote_is_moved_and_local_commands_say_where()
 {
@@ -273,6 +293,7 @@ a_place_of_another_store_or_without_a_key_is_refused()
 }
 
 tap_cases outputs_uploads_and_models_live_in_the_store \
+    files_of_odd_names_and_modes_are_moved_as_well \
     what_a_failed_job_wrote_is_moved_and_local_commands_say_where \
     a_store_that_is_away_loses_nothing \
     old_contents_that_nothing_refers_to_are_collected_there_too \
