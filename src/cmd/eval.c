@@ -124,6 +124,8 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     if (!rc)
         rc = load_session(s, ckpt, err);
     if (!rc)
+        config_note_types("eval", s);
+    if (!rc)
         rc = train_score_create(s, false, &score, err);
     if (!rc)
         rc = train_evaluate(s, score, NULL, NULL, diags, &lines, &n, err);

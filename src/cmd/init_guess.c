@@ -458,6 +458,7 @@ static void guess_column(struct init_plan *p, size_t i, const struct init_seen *
     struct init_column *c = &p->at[i];
     struct stats_view v, element;
     stats_view(seen->stats, i, &v);
+    c->type = v.type->id;
     c->clock = clock_of(c, &v, seen->sample, i);
     if (v.n_null == v.n)
         init_skip(c, "empty in every row");

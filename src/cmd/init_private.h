@@ -98,11 +98,12 @@ struct init_column {
     const char *name;
     const char *column; /* what is read; without the prefix of a group */
     enum init_use use;
-    const char *why;  /* a comment */
-    uint64_t buckets; /* ids */
-    bool hash;        /* hash_bucket_size rather than num_buckets */
-    char sep;         /* between values of a text, 0: none */
-    uint32_t length;  /* numbers of a vector, steps of a sequence */
+    enum type_id type; /* as it was read */
+    const char *why;   /* a comment */
+    uint64_t buckets;  /* ids */
+    bool hash;         /* hash_bucket_size rather than num_buckets */
+    char sep;          /* between values of a text, 0: none */
+    uint32_t length;   /* numbers of a vector, steps of a sequence */
     const char *normalizer;
     const char *group; /* of sequences: what stands before "__" */
     const char *table; /* shared with the id of the same name; or NULL */

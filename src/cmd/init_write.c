@@ -362,6 +362,22 @@ static void init_write_model(struct buf *out, const struct init_plan *p)
     buf_puts(out, "}\n");
 }
 
+/* What text is read as: otherwise the first rows of whichever file is read would say. */
+static void input_fields(struct buf *out, const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct init_column *c = &p->at[i];
+        if (c->use == INIT_SKIP)
+            continue;
+        buf_puts(out, "  input_fields {");
+        text_field(out, "input_name", c->name);
+        buf_printf(out, " input_type: %s }\n",
+                   c->type == TYPE_I64   ? "INT64"
+                   : c->type == TYPE_F64 ? "DOUBLE"
+                                         : "STRING");
+    }
+}
+
 static void init_write_data(struct buf *out, const struct init_plan *p,
                             const struct init_files *f)
 {
@@ -375,6 +391,7 @@ static void init_write_data(struct buf *out, const struct init_plan *p,
         buf_puts(out, " ");
         text_field(out, "delimiter", delim);
         buf_printf(out, "\n  with_header: %s\n", f->header ? "true" : "false");
+        input_fields(out, p);
     }
     buf_puts(out, "  label_fields: [");
     for (size_t i = 0; i < p->labels.n; i++) {

@@ -267,6 +267,8 @@ static enum rc predict_here(const void *conf, const struct opt_args *args,
     if (!rc) /* a config wins over an export, as upstream */
         rc = config ? load_checkpoint(c, config, &l, &diags, err)
                     : load_export(c, &l, &diags, err);
+    if (!rc)
+        config_note_types("predict", l.session);
     if (!rc) {
         struct train_predict_options o = {.input = c->input,
                                           .output = c->output,

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/colour.h"
 #include "cmd/machine.h"
+#include "train/session.h"
 
 void config_show(struct diags *diags)
 {
@@ -22,6 +23,18 @@ void config_show(struct diags *diags)
     fwrite(buf_str(&b), 1, b.n, stderr);
     buf_release(&b);
     diags_release(diags);
+}
+
+void config_note_types(const char *command, const struct train_session *s)
+{
+    const struct pc_DataConfig *d = s->conf->data_config;
+    if (s->columns.n == 0 && d && d->dataset_type == pc_DatasetType_CsvDataset)
+        fprintf(
+            stderr,
+            "trainyard %s: note: the checkpoint does not tell the types of its columns "
+            "(an earlier version wrote it, or it was converted): they are guessed from "
+            "this data\n",
+            command);
 }
 
 void config_show_json(struct diags *diags)

@@ -28,6 +28,9 @@ enum rc config_read(const char *path, const struct config_override *overrides, s
                     struct diags *diags, struct err *err) MUST_CHECK;
 /* Says which checkpoint was chosen, and why, unless the user named it. */
 void config_tell_checkpoint(const char *path, const char *why);
+/* Says that the columns of text are guessed, when what was loaded does not tell them. */
+struct train_session;
+void config_note_types(const char *command, const struct train_session *s);
 /* Bytes that a run may use: `asked` when it is not 0, else what is free on this machine
  * and allowed by the control groups above us, less STORAGE_RESERVE_PERCENT (a share of 1)
  * when that is set.

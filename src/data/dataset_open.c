@@ -80,17 +80,35 @@ static enum rc add_files(struct dataset *d, const struct dataset_conf *conf,
     return rc;
 }
 
+static bool is_declared(const struct dataset_conf *conf, const char *name)
+{
+    for (size_t i = 0; i < conf->reader.n_fields; i++)
+        if (strcmp(conf->reader.fields[i].name, name) == 0)
+            return !conf->reader.fields[i].inferred;
+    return false;
+}
+
 /* All columns of the first file, as fields that every text file is read with. */
-static void keep_fields(struct dataset *d, const struct data_schema *full)
+static void keep_fields(struct dataset *d, const struct dataset_conf *conf,
+                        const struct data_schema *full, const char *path)
 {
     struct reader_field *fields = arena_alloc(&d->mem, full->n * sizeof(*fields));
-    for (size_t i = 0; i < full->n; i++)
+    const char *guessed =
+        arena_printf(&d->mem, "as the first rows of '%s' have it", path);
+    for (size_t i = 0; i < full->n; i++) {
+        const char *why = full->at[i].why;
         fields[i] = (struct reader_field){
             .name = arena_strdup(&d->mem, full->at[i].name),
             .type = type_copy(&d->mem, &full->at[i].type),
+            .why = why                                   ? arena_strdup(&d->mem, why)
+                   : is_declared(conf, full->at[i].name) ? NULL
+                                                         : guessed,
         };
+    }
     d->reader.fields = fields;
     d->reader.n_fields = full->n;
+    d->reader.types = NULL; /* the fields have them */
+    d->reader.n_types = 0;
 }
 
 static enum rc no_column(const struct dataset *d, const struct data_schema *s,
@@ -223,6 +241,33 @@ static enum rc open_sample(const struct dataset *d, const struct dataset_conf *c
     return RC_OK;
 }
 
+/* A column without a value in the first file has the type of the first that has one. */
+static void see_unseen(const struct dataset *d, const struct dataset_conf *conf,
+                       size_t first, struct data_schema *full)
+{
+    size_t unseen = 0;
+    for (size_t k = 0; k < full->n; k++)
+        unseen += full->at[k].unseen;
+    for (size_t i = first + 1; unseen && i < d->n_files; i++) {
+        struct reader *r = NULL;
+        bool has_rows = false;
+        if (open_sample(d, conf, i, &r, &has_rows, NULL) || !has_rows) {
+            reader_close(r);
+            continue; /* told when it is opened to be read */
+        }
+        const struct data_schema *s = reader_schema(r);
+        for (size_t k = 0; k < full->n; k++) {
+            int64_t at = data_schema_find(s, str_c(full->at[k].name));
+            if (!full->at[k].unseen || at < 0 || s->at[at].unseen)
+                continue;
+            full->at[k].type = type_copy(&full->mem, &s->at[at].type);
+            full->at[k].unseen = false;
+            unseen--;
+        }
+        reader_close(r);
+    }
+}
+
 /* The first file with rows tells the types; when all are empty, the first file. */
 static enum rc open_first(struct dataset *d, const struct dataset_conf *conf,
                           struct err *err)
@@ -232,16 +277,21 @@ static enum rc open_first(struct dataset *d, const struct dataset_conf *conf,
     bool has_rows = false;
     enum rc rc = open_sample(d, conf, 0, &first, &has_rows, err);
     bool unknown = rc && err_code_of(err, rc) == E1158; /* an empty file of JSON lines */
+    size_t from = 0;
     for (size_t i = 1; (!rc || unknown) && !has_rows && i < d->n_files; i++) {
         reader_close(r);
         r = NULL;
+        from = i;
         if (open_sample(d, conf, i, &r, &has_rows, &other))
             has_rows = false;
     }
     if (has_rows || !rc) {
-        const struct data_schema *full = reader_schema(has_rows && r ? r : first);
-        keep_fields(d, full);
-        rc = choose_columns(d, conf, full, has_rows, err);
+        struct data_schema full = {0};
+        data_schema_copy(&full, reader_schema(has_rows && r ? r : first));
+        see_unseen(d, conf, from, &full);
+        keep_fields(d, conf, &full, d->files[has_rows ? from : 0].path);
+        rc = choose_columns(d, conf, &full, has_rows, err);
+        data_schema_release(&full);
     }
     reader_close(r);
     reader_close(first);

@@ -36,7 +36,9 @@ struct reader_cursor {
 struct reader_field {
     const char *name;
     struct type type;
-    bool inferred; /* look at the values instead of `type` */
+    bool inferred;   /* look at the values instead of `type` */
+    bool widens;     /* INT64 becomes DOUBLE where the values have fractions */
+    const char *why; /* who says so, for messages; NULL: nobody */
 };
 
 /* Zeroed, it has the usual meaning everywhere. What it points at is only used during
@@ -51,6 +53,11 @@ struct reader_conf {
     bool no_header; /* names are those of `fields`, or "c0", "c1", ... */
     const struct reader_field *fields;
     size_t n_fields;
+    /* What is known from elsewhere of columns that `fields` does not tell the type of, by
+     * name; a file need not have them all, and the first of one name counts.
+     */
+    const struct reader_field *types;
+    size_t n_types;
     bool skip_bad;   /* malformed records are counted and left out */
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */
     int read_ahead;  /* chunks decompressed ahead in a thread, see io/stream.h */
@@ -87,6 +94,7 @@ struct reader_ops {
      */
     bool streams;
     bool delimited;   /* texts between delimiters; types are guessed unless given */
+    bool text;        /* a value may be written in several ways */
     bool no_training; /* no dataset_type of a config reads it */
     /* 0 "not mine" .. 100 "certain", from the first bytes rather than the name. */
     int (*probe)(const unsigned char *head, size_t n, const char *path);

@@ -54,15 +54,35 @@ enum rc reader_csv_delimiter(const char *path, char *out, struct err *err)
     return RC_OK;
 }
 
+static void to_csv_fields(const struct reader_field *from, size_t n, struct csv_field *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct csv_field){.name = from[i].name,
+                                   .type = from[i].type.id,
+                                   .inferred = from[i].inferred,
+                                   .widens = from[i].widens,
+                                   .why = from[i].why};
+}
+
+/* Those that a field of text can have; a list of another format cannot stand in one. */
+static size_t to_csv_types(const struct reader_conf *c, struct csv_field *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_types; i++) {
+        enum type_id t = c->types[i].type.id;
+        if (t == TYPE_I32 || t == TYPE_I64 || t == TYPE_F32 || t == TYPE_F64 ||
+            t == TYPE_STR)
+            to_csv_fields(&c->types[i], 1, &to[n++]);
+    }
+    return n;
+}
+
 static enum rc to_csv_conf(const char *path, const struct reader_conf *c,
                            struct csv_conf *out, struct csv_field **fields,
                            struct err *err)
 {
-    *fields = mem_calloc(c->n_fields ? c->n_fields : 1, sizeof(**fields));
-    for (size_t i = 0; i < c->n_fields; i++)
-        (*fields)[i] = (struct csv_field){.name = c->fields[i].name,
-                                          .type = c->fields[i].type.id,
-                                          .inferred = c->fields[i].inferred};
+    *fields = mem_calloc(c->n_fields + c->n_types + 1, sizeof(**fields));
+    to_csv_fields(c->fields, c->n_fields, *fields);
     *out = (struct csv_conf){
         .delim = c->delim,
         .no_quotes = c->no_quotes,
@@ -71,6 +91,8 @@ static enum rc to_csv_conf(const char *path, const struct reader_conf *c,
                                : CSV_NAMES_NUMBER,
         .fields = *fields,
         .n_fields = c->n_fields,
+        .types = *fields + c->n_fields,
+        .n_types = to_csv_types(c, *fields + c->n_fields),
         .want = c->want,
         .n_want = c->n_want,
         .skip_bad = c->skip_bad,
@@ -166,6 +188,7 @@ const struct reader_ops reader_csv = {
     .name = "csv",
     .title = "CSV",
     .delimited = true,
+    .text = true,
     .suffixes = "csv|tsv|txt",
     .probe = reader_csv_probe,
     .open = open_csv,

@@ -25,9 +25,14 @@ static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void
     struct data_schema schema = {0};
     struct jsonl_reader *r = NULL;
     for (size_t i = 0; i < conf->n_fields; i++)
-        data_schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type);
+        data_field_explain(
+            &schema,
+            data_schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type),
+            conf->fields[i].why);
     struct jsonl_conf c = {
         .schema = conf->n_fields ? &schema : NULL,
+        .types = conf->types,
+        .n_types = conf->n_types,
         .want = conf->want,
         .n_want = conf->n_want,
         .skip_bad = conf->skip_bad,
@@ -107,6 +112,7 @@ const struct reader_ops reader_jsonl = {
     .name = "jsonl",
     .title = "JSON lines",
     .no_training = true,
+    .text = true,
     .suffixes = "jsonl|ndjson|json",
     .probe = reader_jsonl_probe,
     .open = open_jsonl,

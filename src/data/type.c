@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 
+#define PARSE_DEPTH 8 /* of nested types in a text */
+
 static const struct {
     const char *name;
     size_t width;
@@ -116,6 +118,47 @@ void type_print(const struct type *t, struct buf *out)
     buf_putc(out, '>');
 }
 
+/* Takes `word` off the front of the text. */
+static bool take_word(struct str *text, const char *word)
+{
+    size_t n = strlen(word);
+    if (text->n < n || memcmp(text->p, word, n) != 0)
+        return false;
+    *text = str_of(text->p + n, text->n - n);
+    return true;
+}
+
+static bool parse_part(struct str *text, struct arena *mem, int depth, struct type *out)
+{
+    struct type kid, value;
+    if (depth > PARSE_DEPTH)
+        return false;
+    if (take_word(text, "list<")) {
+        if (!parse_part(text, mem, depth + 1, &kid) || !take_word(text, ">"))
+            return false;
+        *out = type_list(mem, kid, true);
+        return true;
+    }
+    if (take_word(text, "map<")) {
+        if (!parse_part(text, mem, depth + 1, &kid) || !take_word(text, ",") ||
+            !parse_part(text, mem, depth + 1, &value) || !take_word(text, ">"))
+            return false;
+        *out = type_map(mem, kid, value, true);
+        return true;
+    }
+    for (int id = 0; id < TYPE_COUNT; id++)
+        if (!type_is_nested((enum type_id)id) && take_word(text, ids[id].name)) {
+            *out = type_of((enum type_id)id, true);
+            return true;
+        }
+    return false;
+}
+
+bool type_parse(struct str text, struct arena *mem, struct type *out)
+{
+    return parse_part(&text, mem, 0, out) && text.n == 0;
+}
+
 void data_schema_release(struct data_schema *s)
 {
     mem_free(s->at);
@@ -131,9 +174,14 @@ struct data_field *data_schema_add(struct data_schema *s, struct str name,
         s->at = mem_realloc(s->at, s->cap, sizeof(*s->at));
     }
     struct data_field *f = &s->at[s->n++];
-    f->name = arena_strndup(&s->mem, name.p, name.n);
-    f->type = type_copy(&s->mem, type);
+    *f = (struct data_field){.name = arena_strndup(&s->mem, name.p, name.n),
+                             .type = type_copy(&s->mem, type)};
     return f;
+}
+
+void data_field_explain(struct data_schema *s, struct data_field *f, const char *why)
+{
+    f->why = why ? arena_strdup(&s->mem, why) : NULL;
 }
 
 int64_t data_schema_find(const struct data_schema *s, struct str name)
@@ -146,8 +194,12 @@ int64_t data_schema_find(const struct data_schema *s, struct str name)
 
 void data_schema_copy(struct data_schema *to, const struct data_schema *from)
 {
-    for (size_t i = 0; i < from->n; i++)
-        data_schema_add(to, str_c(from->at[i].name), &from->at[i].type);
+    for (size_t i = 0; i < from->n; i++) {
+        struct data_field *f =
+            data_schema_add(to, str_c(from->at[i].name), &from->at[i].type);
+        data_field_explain(to, f, from->at[i].why);
+        f->unseen = from->at[i].unseen;
+    }
 }
 
 bool data_schema_equal(const struct data_schema *a, const struct data_schema *b)

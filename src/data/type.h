@@ -62,6 +62,9 @@ struct type {
 struct data_field {
     const char *name; /* of list and map kids: "element", "key", "value" */
     struct type type;
+    /* Of columns of text: who says that it has this type, for messages; NULL: nobody. */
+    const char *why;
+    bool unseen; /* no value has told the type: all are missing */
 };
 
 struct data_schema {
@@ -85,12 +88,18 @@ size_t type_width(enum type_id id); /* bytes of a fixed-width value, else 0 */
 bool type_is_nested(enum type_id id);
 /* As a person writes it: "list<int64>", "map<string,float>", "timestamp[ms]". */
 void type_print(const struct type *t, struct buf *out);
+/* What type_print() prints of numbers, texts, lists and maps of them; false when it is
+ * something else. Kids are in `mem`.
+ */
+bool type_parse(struct str text, struct arena *mem, struct type *out);
 
 /* A zeroed struct data_schema is an empty one. */
 void data_schema_release(struct data_schema *s);
 /* Name and type are copied; the result is the new field, valid until the next call. */
 struct data_field *data_schema_add(struct data_schema *s, struct str name,
                                    const struct type *type);
+/* `why` is copied; NULL is fine. */
+void data_field_explain(struct data_schema *s, struct data_field *f, const char *why);
 int64_t data_schema_find(const struct data_schema *s, struct str name); /* index, or -1 */
 /* `to` is empty. */
 void data_schema_copy(struct data_schema *to, const struct data_schema *from);

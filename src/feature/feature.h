@@ -68,6 +68,7 @@ struct feature_column {
     enum feature_use use;
     const char *by; /* the first feature that reads it, else NULL */
     bool sampled;   /* a negative sampler adds rows to it */
+    bool text;      /* how a value is written counts, not only its number: ids */
 };
 /* Each column once, in order of first use. */
 const struct feature_column *feature_plan_columns(const struct feature_plan *p,

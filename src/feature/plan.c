@@ -216,6 +216,28 @@ static void add_targets(struct feature_plan *p)
     p->n_weights = p->targets.n - p->n_labels;
 }
 
+static bool wants_text(const struct feature_plan *p, const struct fg *f,
+                       const struct fg_input *in)
+{
+    if (p->mode == pc_FgMode_FG_NONE)
+        return f->info.sparse;
+    return in->form != FORM_NUMBERS && in->form != FORM_NUMBER;
+}
+
+/* Which columns are read as text: by some feature, or by a sampler alone. */
+static void mark_text(struct feature_plan *p)
+{
+    for (size_t i = 0; i < p->columns.n; i++)
+        p->columns.at[i].text =
+            p->columns.at[i].use == FEATURE_INPUT && !p->columns.at[i].by;
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t k = 0; k < p->at[i].n_in; k++) {
+            const struct fg_input *in = &p->at[i].in[k];
+            if (in->slot >= 0)
+                p->columns.at[in->slot].text |= wants_text(p, &p->at[i], in);
+        }
+}
+
 static void plan_build(struct feature_plan *p, struct diags *diags)
 {
     for (size_t i = 0; i < p->n; i++) {
@@ -238,6 +260,7 @@ static void plan_build(struct feature_plan *p, struct diags *diags)
     dag_sort(p, diags);
     add_targets(p);
     plan_sampler_columns(p);
+    mark_text(p);
     if (!diags->n_errors)
         plan_sampled(p, diags);
 }

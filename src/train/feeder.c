@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "train/columns.h"
 
 #define DEPTH 3
 
@@ -168,6 +169,11 @@ static enum rc check_columns(struct train_feeder *f, struct diags *diags, struct
 {
     const struct batch *rows = NULL;
     enum rc rc = feature_plan_check(f->conf.plan, dataset_schema(f->data), diags);
+    if (!rc && f->conf.columns) {
+        const char *format, *path = dataset_first_file(f->data, &format);
+        return train_columns_check(f->conf.columns, f->conf.plan, dataset_schema(f->data),
+                                   reader_find(format)->text, path, err);
+    }
     if (!rc || dataset_next(f->data, &rows, NULL) || rows)
         return rc;
     diags_release(diags);
@@ -279,6 +285,11 @@ int64_t train_feeder_rows(const struct train_feeder *f)
 uint64_t train_feeder_digest(const struct train_feeder *f)
 {
     return dataset_digest(f->data);
+}
+
+const struct data_schema *train_feeder_schema(const struct train_feeder *f)
+{
+    return dataset_schema(f->data);
 }
 
 size_t train_feeder_files(const struct train_feeder *f)

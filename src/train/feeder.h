@@ -19,6 +19,7 @@ struct train_feeder;
 struct train_feeder_conf {
     struct dataset_conf data;
     const struct feature_plan *plan;    /* borrowed */
+    const struct data_schema *columns;  /* types that they must have; NULL: any */
     int depth;                          /* batches made ahead; 0: 3 */
     int64_t epochs;                     /* passes over the data; 0: without end */
     bool positions;                     /* keep the dataset's position of each batch */
@@ -55,6 +56,7 @@ const char *train_feeder_notes(const struct train_feeder *f);
 int64_t
 train_feeder_rows(const struct train_feeder *f); /* of all files; -1 when not known */
 uint64_t train_feeder_digest(const struct train_feeder *f); /* dataset_digest() */
+const struct data_schema *train_feeder_schema(const struct train_feeder *f);
 size_t train_feeder_files(const struct train_feeder *f);
 /* Nanoseconds that train_feeder_next() has waited for data. */
 int64_t train_feeder_waited(const struct train_feeder *f);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "comm/comm.h"
 #include "model/reference.h"
+#include "train/columns.h"
 #include "train/event_time.h"
 
 struct stream {
@@ -78,6 +79,10 @@ static enum rc open_stream(struct train_rounds *r, const struct train_session *s
         conf.sampler = &sampler;
     enum rc rc = train_source_conf(s->conf->data_config, s->plan, c->path, c->use,
                                    s->options.seed, share, &r->arena, &conf.data, err);
+    if (!rc && s->columns.n) {
+        train_columns_conf(&s->columns, s->plan, &r->arena, &conf.data.reader);
+        conf.columns = &s->columns;
+    }
     conf.data.cursor = c->cursor;
     conf.data.prints = c->positions;
     r->batch_size = conf.data.batch_cost ? 0 : conf.data.batch_size;
@@ -263,6 +268,11 @@ int64_t train_rounds_rows(const struct train_rounds *r)
 uint64_t train_rounds_digest(const struct train_rounds *r)
 {
     return train_feeder_digest(r->streams[0].feeder);
+}
+
+const struct data_schema *train_rounds_schema(const struct train_rounds *r)
+{
+    return train_feeder_schema(r->streams[0].feeder);
 }
 
 size_t train_rounds_files(const struct train_rounds *r)

@@ -68,6 +68,7 @@ void train_rounds_name(const struct train_rounds *r, int shard, struct err *err)
 const char *train_rounds_notes(const struct train_rounds *r);
 int64_t train_rounds_rows(const struct train_rounds *r);
 uint64_t train_rounds_digest(const struct train_rounds *r);
+const struct data_schema *train_rounds_schema(const struct train_rounds *r);
 size_t train_rounds_files(const struct train_rounds *r);
 int64_t train_rounds_waited(const struct train_rounds *r);
 int64_t train_rounds_batch_size(const struct train_rounds *r); /* 0: by cost */

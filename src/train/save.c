@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ckpt/state.h"
 #include "text/json.h"
+#include "train/columns.h"
 
 #define OPTIM_PREFIX "optimizer."
 #define EMA_PREFIX "ema."
@@ -120,6 +121,17 @@ static void add_session(struct ckpt_writer *w, const struct train_session *s)
     buf_release(&b);
 }
 
+static void add_columns(struct ckpt_writer *w, const struct train_session *s)
+{
+    struct buf b;
+    if (!s->columns.n)
+        return;
+    buf_init(&b, (size_t)1 << 28);
+    train_columns_print(&s->columns, &b);
+    ckpt_add_json(w, TRAIN_COLUMNS, buf_str(&b));
+    buf_release(&b);
+}
+
 struct ckpt_writer *train_session_save(const struct train_session *s,
                                        const char *model_dir, const char *config,
                                        const char *position)
@@ -135,6 +147,7 @@ struct ckpt_writer *train_session_save(const struct train_session *s,
     ckpt_add_state(w, &state);
     add_counters(w, &x);
     add_session(w, s);
+    add_columns(w, s);
     if (position)
         ckpt_add_json(w, "data", position);
     extras_release(&x);
@@ -248,6 +261,7 @@ static enum rc load_session(struct train_session *s, const struct ckpt *c,
     if (!counter(blob, "data_step", &s->data_step) || s->data_step > s->step)
         s->data_step = 0;
     load_data_epoch(s, c);
+    train_columns_read(ckpt_json(c, TRAIN_COLUMNS), &s->columns);
     if (seed != s->options.seed)
         return err_set(err, RC_INVAL, "it was trained with seed %ju, not %ju",
                        (uintmax_t)seed, (uintmax_t)s->options.seed);

@@ -222,6 +222,7 @@ void train_session_destroy(struct train_session *s)
     model_destroy(s->model);
     if (!s->shared)
         feature_plan_destroy(s->plan);
+    data_schema_release(&s->columns);
     mem_free(s);
 }
 

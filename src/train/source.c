@@ -10,7 +10,8 @@
 #include "data/odps/type.h"
 #include "text/pipeline/feature.h"
 
-#define PAY_AS_YOU_GO "pay-as-you-go"    /* the quota that every project has */
+#define PAY_AS_YOU_GO "pay-as-you-go" /* the quota that every project has */
+#define DECLARED "which input_fields declares"
 #define SHARD_STREAM 0x9e3779b97f4a7c15u /* other random numbers for each shard */
 
 static bool scalar_type(enum pc_FieldType t, struct type *out)
@@ -65,7 +66,8 @@ static enum rc fields_of_text(const char *text, struct arena *a, struct reader_c
             continue;
         struct str name = str_trim(str_of(part.p, (size_t)(colon - part.p)));
         struct reader_field *f = &fields[out->n_fields++];
-        f->name = arena_strndup(a, name.p, name.n);
+        *f = (struct reader_field){.name = arena_strndup(a, name.p, name.n)};
+        f->why = DECLARED;
         if (!named_type(
                 str_trim(str_of(colon + 1, (size_t)(part.p + part.n - colon) - 1)),
                 &f->type))
@@ -73,6 +75,22 @@ static enum rc fields_of_text(const char *text, struct arena *a, struct reader_c
     }
     out->fields = fields;
     return RC_OK;
+}
+
+/* With a header the fields only tell types, and a file may lack those that nobody reads:
+ * labels, when there is nothing but to predict.
+ */
+static void name_in_header(struct reader_conf *out, struct arena *a)
+{
+    struct reader_field *types = arena_alloc(a, (out->n_fields + 1) * sizeof(*types));
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_fields; i++)
+        if (!out->fields[i].inferred)
+            types[n++] = out->fields[i];
+    out->types = types;
+    out->n_types = n;
+    out->fields = NULL;
+    out->n_fields = 0;
 }
 
 static enum rc declared_fields(const struct pc_DataConfig *d, struct arena *a,
@@ -84,8 +102,9 @@ static enum rc declared_fields(const struct pc_DataConfig *d, struct arena *a,
         arena_alloc(a, ((size_t)d->n_input_fields + 1) * sizeof(*fields));
     for (int64_t i = 0; i < d->n_input_fields; i++) {
         const struct pc_Field *f = d->input_fields[i];
-        fields[i].name = f->input_name;
-        fields[i].inferred = !f->has_input_type;
+        fields[i] = (struct reader_field){.name = f->input_name,
+                                          .inferred = !f->has_input_type,
+                                          .why = f->has_input_type ? DECLARED : NULL};
         if (f->has_input_type &&
             !scalar_type((enum pc_FieldType)f->input_type, &fields[i].type))
             return unusable(f->input_name, err);
@@ -261,6 +280,8 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
     enum rc rc = declared_fields(d, a, &out->reader, err);
     /* without names of its own a file must have them in its first line, as upstream */
     out->reader.no_header = !d->with_header && out->reader.n_fields > 0;
+    if (!rc && !out->reader.no_header)
+        name_in_header(&out->reader, a);
     return rc;
 }
 

@@ -74,6 +74,7 @@ struct trainer {
     size_t n_labels;
     bool told_uneven;    /* of sequences whose steps differ, it was said */
     bool told_undefined; /* that --patience had nothing to go by */
+    bool untyped;        /* the checkpoint did not tell the types of columns */
 };
 
 /* trainer_setup.c */

@@ -17,6 +17,7 @@
 #include "text/prototext.h"
 #include "train/budget.h"
 #include "train/changes.h"
+#include "train/columns.h"
 #include "train/event_time.h"
 #include "train/placement.h"
 #include "train/save.h"
@@ -84,6 +85,8 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         }
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
+        t->untyped = t->session->columns.n == 0 &&
+                     t->conf->data_config->dataset_type == pc_DatasetType_CsvDataset;
         if (ckpt_json(c, TRAIN_METRICS))
             train_score_load(t->moving, ckpt_json(c, TRAIN_METRICS));
         resume_event_time(t, ckpt_json(c, TRAIN_EVENT_TIME));
@@ -120,8 +123,10 @@ static enum rc start_from(struct trainer *t, const char *path, struct err *err)
                                            .fresh = t->o->fresh_optimizer,
                                            .strict = t->o->strict},
             &t->started, err);
-    if (!rc)
+    if (!rc) {
         t->started_from = arena_strdup(&t->arena, ckpt_path(c));
+        train_columns_read(ckpt_json(c, TRAIN_COLUMNS), &t->session->columns);
+    }
     if (!rc && t->o->resume)
         t->position = position_in(t, c);
     ckpt_close(c);
@@ -252,8 +257,11 @@ static enum rc open_data(struct trainer *t, struct err *err)
         conf.quorum = t->tc->save_checkpoints_timestamp_quorum;
     if (!rc)
         rc = train_rounds_open(t->session, &conf, &t->rounds, t->diags, err);
-    if (!rc)
+    if (!rc) {
         t->total_steps = count_steps(t);
+        train_columns_add(&t->session->columns, t->session->plan,
+                          train_rounds_schema(t->rounds));
+    }
     struct str notes = str_c(rc ? "" : train_rounds_notes(t->rounds)), line;
     while (str_split(&notes, '\n', &line))
         if (line.n)
@@ -336,6 +344,11 @@ static void tell_notes(const struct trainer *t)
     tell_idle(t);
     if (t->data_note)
         trainer_note(t, "%s", t->data_note);
+    if (t->untyped)
+        trainer_note(t,
+                     "the checkpoint does not tell the types of its columns (an earlier "
+                     "version wrote it, or it was converted): they are guessed from this "
+                     "data, and kept from here on");
     if (t->most_memory > t->o->memory)
         trainer_note(t,
                      "if every row of every table comes to be used, %s of memory are "

@@ -73,11 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static const char delims[] = {',', '\t', '\x01', '-'};
-    static const struct csv_field fields[] = {{"a", TYPE_I32, false},
-                                              {"b", TYPE_I64, false},
-                                              {"c", TYPE_F32, false},
-                                              {"d", TYPE_F64, false},
-                                              {"e", TYPE_STR, false}};
+    static const struct csv_field fields[] = {{.name = "a", .type = TYPE_I32},
+                                              {.name = "b", .type = TYPE_I64},
+                                              {.name = "c", .type = TYPE_F32},
+                                              {.name = "d", .type = TYPE_F64},
+                                              {.name = "e", .type = TYPE_STR}};
     if (n < 2)
         return 0;
     struct csv_conf conf = {.delim = delims[data[0] & 3],

@@ -50,7 +50,7 @@ static void declare(struct data_schema *s)
     struct type list = type_list(&s->mem, f32, true);
     struct type lists = type_list(&s->mem, list, true);
     struct type map = type_map(&s->mem, type_of(TYPE_I64, false), list, true);
-    struct data_field kids[] = {{"x", i32}, {"y", list}};
+    struct data_field kids[] = {{.name = "x", .type = i32}, {.name = "y", .type = list}};
     struct type parts = {.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
     data_schema_add(s, str_c("a"), &i32);
     data_schema_add(s, str_c("b"), &lists);

@@ -296,7 +296,8 @@ a_score_that_is_no_number_is_refused_or_null()
     status 0
     awk -F, -v OFS=, -v p="$price" 'NR == 7 { $p = "cheap" } 1' e.csv >word.csv
     run "$TRAINYARD" predict --model x --input word.csv --output b.csv
-    err_has "column 'price', row 6 of 'word.csv' (line 7): 'cheap' is not a number"
+    err_has "error[E1106]: 'word.csv': line 7, column "
+    err_has "'price' (field $price): 'cheap' is not of type DOUBLE, with which the model was trained"
     rm -r m x
     model 2 softmax_cross_entropy
     run "$TRAINYARD" predict --model x --input odd.csv --output c.jsonl

@@ -32,6 +32,8 @@ struct csv_field {
     const char *name;
     enum type_id type; /* TYPE_I32, I64, F32, F64 or STR */
     bool inferred;     /* look at the values instead of `type` */
+    bool widens;       /* TYPE_I64 becomes TYPE_F64 where the values have fractions */
+    const char *why;   /* who says so, for messages; NULL: nobody */
 };
 
 /* A zeroed struct has the usual meaning everywhere; what it points at is only read during
@@ -43,6 +45,11 @@ struct csv_conf {
     enum csv_names names;
     const struct csv_field *fields; /* of CSV_NAMES_HEADER: matched by name */
     size_t n_fields;
+    /* Types of columns whose type `fields` does not tell, by name, where they are there;
+     * the first of one name counts.
+     */
+    const struct csv_field *types;
+    size_t n_types;
     const char *const *want; /* names of the columns to read; NULL: all */
     size_t n_want;
     bool empty_is_null; /* of STRING columns: an empty field without quotes is null */

@@ -148,10 +148,18 @@ csv_ints_fn csv_ints_i32_avx512, csv_ints_i64_avx512;
 size_t csv_eights_avx512(const struct csv_rows *rows, char *to, int32_t *offsets);
 #endif
 
-/* Finds types for columns whose `inferred` is set, in types[n_cols], from the records at
- * hand; on return the block has moved on.
+/* How the type of a column of the file is found. */
+struct csv_column {
+    bool wanted, inferred;
+    bool widens; /* inferred, but a number in any case */
+    bool unseen; /* inferred from nothing: no field has a value */
+    enum type_id type;
+    const char *why; /* borrowed */
+};
+/* Finds types for the columns [n_cols] whose `inferred` is set, from the records at hand;
+ * on return the block has moved on.
  */
-enum rc csv_infer(struct csv_block *b, size_t n_cols, int64_t max_bytes,
-                  const bool *inferred, enum type_id *types, struct err *err) MUST_CHECK;
+enum rc csv_infer(struct csv_block *b, struct csv_column *columns, size_t n_cols,
+                  int64_t max_bytes, struct err *err) MUST_CHECK;
 
 #endif

@@ -77,7 +77,7 @@ enum rc csv_fault_error(const struct csv_reader *r, enum csv_fault fault,
     buf_init(&value, CSV_EXCERPT);
     csv_excerpt(&value, p, n);
     enum code code = E1106;
-    const char *what = "", *of = "";
+    const char *what = "", *of = "", *why = "";
     switch (fault) {
     case CSV_FAULT_QUOTE:
         code = E1103;
@@ -87,6 +87,7 @@ enum rc csv_fault_error(const struct csv_reader *r, enum csv_fault fault,
         code = E1107;
         what = "does not fit type ";
         of = type;
+        why = r->schema.at[k].why;
         break;
     case CSV_FAULT_UTF8:
         code = E1108;
@@ -95,10 +96,11 @@ enum rc csv_fault_error(const struct csv_reader *r, enum csv_fault fault,
     default:
         what = "is not of type ";
         of = type;
+        why = r->schema.at[k].why;
     }
-    (void)err_coded(err, RC_FORMAT, code, "'%s': %s: '%s' (field %zu): '%s' %s%s",
+    (void)err_coded(err, RC_FORMAT, code, "'%s': %s: '%s' (field %zu): '%s' %s%s%s%s",
                     stream_name(r->in), place, r->schema.at[k].name, col + 1,
-                    buf_str(&value), what, of);
+                    buf_str(&value), what, of, why && *why ? ", " : "", why ? why : "");
     buf_release(&value);
     return RC_FORMAT;
 }

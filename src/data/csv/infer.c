@@ -26,8 +26,8 @@ static enum guess guess_field(const unsigned char *p, size_t n, char quote,
     return num_f64(s.p, s.n, &d) == NUM_OK ? GUESS_FLOAT : GUESS_TEXT;
 }
 
-static void guess_block(const struct csv_block *b, size_t n_cols, const bool *inferred,
-                        enum guess *guess)
+static void guess_block(const struct csv_block *b, const struct csv_column *columns,
+                        size_t n_cols, enum guess *guess)
 {
     for (struct csv_walk w = {0}; csv_walk_next(b, &w);) {
         if (w.blank || w.end - w.from != n_cols)
@@ -37,31 +37,40 @@ static void guess_block(const struct csv_block *b, size_t n_cols, const bool *in
             size_t n = t[1] - t[0] - 1;
             if (k + 1 == n_cols && n && b->text[t[1] - 2] == '\r')
                 n--;
-            if (inferred[k] && guess[k] != GUESS_TEXT)
+            if (columns[k].inferred && guess[k] != GUESS_TEXT)
                 guess[k] =
                     guess_field(b->text + t[0], n, b->quoting ? '"' : '\0', guess[k]);
         }
     }
 }
 
-enum rc csv_infer(struct csv_block *b, size_t n_cols, int64_t max_bytes,
-                  const bool *inferred, enum type_id *types, struct err *err)
+static void decide_type(struct csv_column *c, enum guess guess)
+{
+    c->unseen = guess == GUESS_NULL && !c->widens;
+    if (c->widens) /* a text among its numbers is a fault, not another type */
+        c->type = guess == GUESS_FLOAT ? TYPE_F64 : c->type;
+    else
+        c->type = guess == GUESS_INT     ? TYPE_I64
+                  : guess == GUESS_FLOAT ? TYPE_F64
+                                         : TYPE_STR;
+}
+
+enum rc csv_infer(struct csv_block *b, struct csv_column *columns, size_t n_cols,
+                  int64_t max_bytes, struct err *err)
 {
     enum guess *guess = mem_calloc(n_cols, sizeof(*guess));
     int64_t from = b->offset;
     enum rc rc = csv_block_fill(b, err);
     while (rc == RC_OK && b->n_ends > 0) {
-        guess_block(b, n_cols, inferred, guess);
+        guess_block(b, columns, n_cols, guess);
         if (b->offset + (int64_t)b->whole - from >= max_bytes)
             break;
         b->used = b->whole;
         rc = csv_block_fill(b, err);
     }
     for (size_t k = 0; k < n_cols; k++)
-        if (inferred[k])
-            types[k] = guess[k] == GUESS_INT     ? TYPE_I64
-                       : guess[k] == GUESS_FLOAT ? TYPE_F64
-                                                 : TYPE_STR;
+        if (columns[k].inferred)
+            decide_type(&columns[k], guess[k]);
     mem_free(guess);
     return rc;
 }

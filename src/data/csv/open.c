@@ -114,28 +114,28 @@ static enum rc not_there(const struct csv_reader *r, const char *name, struct er
 /* What is known about each column of the file. */
 struct columns {
     struct map by_name; /* its index plus one */
-    bool *wanted, *inferred;
-    enum type_id *types;
+    struct csv_column *at;
 };
 
-static size_t column_find(const struct columns *c, const char *name)
+static struct csv_column *column_find(const struct columns *c, const char *name)
 {
-    return (size_t)(uintptr_t)map_get(&c->by_name, name);
+    size_t k = (size_t)(uintptr_t)map_get(&c->by_name, name);
+    return k ? &c->at[k - 1] : NULL;
 }
 
 static enum rc find_wanted(struct csv_reader *r, const struct csv_conf *conf,
                            struct columns *c, struct err *err)
 {
     for (size_t i = 0; conf->want && i < conf->n_want; i++) {
-        size_t k = column_find(c, conf->want[i]);
+        struct csv_column *k = column_find(c, conf->want[i]);
         if (!k)
             return not_there(r, conf->want[i], err);
-        c->wanted[k - 1] = true;
+        k->wanted = true;
     }
     for (size_t k = 0; k < r->n_cols; k++) {
-        c->wanted[k] |= !conf->want;
-        size_t first = column_find(c, r->names[k]) - 1;
-        if (first != k && c->wanted[first])
+        c->at[k].wanted |= !conf->want;
+        size_t first = (size_t)(column_find(c, r->names[k]) - c->at);
+        if (first != k && c->at[first].wanted)
             return err_coded(err, RC_FORMAT, E1109,
                              "'%s': columns %zu and %zu have the same name '%s'",
                              stream_name(r->in), first + 1, k + 1, r->names[k]);
@@ -143,28 +143,55 @@ static enum rc find_wanted(struct csv_reader *r, const struct csv_conf *conf,
     return RC_OK;
 }
 
-static enum rc find_types(struct csv_reader *r, const struct csv_conf *conf,
-                          struct columns *c, struct err *err)
+/* Types that the caller declares. */
+static enum rc take_fields(struct csv_reader *r, const struct csv_conf *conf,
+                           struct columns *c, struct err *err)
 {
-    for (size_t k = 0; k < r->n_cols; k++)
-        c->inferred[k] = c->wanted[k];
     for (size_t i = 0; i < conf->n_fields; i++) {
         const struct csv_field *f = &conf->fields[i];
-        size_t k = column_find(c, f->name);
+        struct csv_column *k = column_find(c, f->name);
         if (!k && !conf->want)
             return not_there(r, f->name, err);
         if (!k)
             continue;
-        c->types[k - 1] = f->type;
-        c->inferred[k - 1] = f->inferred && c->wanted[k - 1];
+        k->type = f->type;
+        k->inferred = f->inferred && k->wanted;
+        k->why = f->why;
     }
+    return RC_OK;
+}
+
+/* Types that are known from elsewhere, of columns that are not declared. */
+static void take_types(const struct csv_conf *conf, struct columns *c)
+{
+    for (size_t i = 0; i < conf->n_types; i++) {
+        const struct csv_field *f = &conf->types[i];
+        struct csv_column *k = column_find(c, f->name);
+        if (!k || !k->inferred || k->widens) /* the first one counts */
+            continue;
+        k->type = f->type;
+        k->why = f->why;
+        k->widens = f->widens && f->type == TYPE_I64;
+        k->inferred = k->widens;
+    }
+}
+
+static enum rc find_types(struct csv_reader *r, const struct csv_conf *conf,
+                          struct columns *c, struct err *err)
+{
     bool any = false;
     for (size_t k = 0; k < r->n_cols; k++)
-        any |= c->inferred[k];
+        c->at[k].inferred = c->at[k].wanted;
+    enum rc rc = take_fields(r, conf, c, err);
+    if (rc)
+        return rc;
+    take_types(conf, c);
+    for (size_t k = 0; k < r->n_cols; k++)
+        any |= c->at[k].inferred;
     if (!any)
         return RC_OK;
     int64_t bytes = conf->infer_bytes ? conf->infer_bytes : INFER_DEFAULT;
-    enum rc rc = csv_infer(&r->block, r->n_cols, bytes, c->inferred, c->types, err);
+    rc = csv_infer(&r->block, c->at, r->n_cols, bytes, err);
     if (rc)
         return rc;
     if (r->block.offset > r->start.offset)
@@ -173,12 +200,20 @@ static enum rc find_types(struct csv_reader *r, const struct csv_conf *conf,
     return RC_OK;
 }
 
+static void add_column(struct csv_reader *r, size_t k, const struct csv_column *c,
+                       bool empty_is_null)
+{
+    struct type type = type_of(c->type, c->type != TYPE_STR || empty_is_null);
+    r->plan[r->schema.n] = k;
+    struct data_field *f = data_schema_add(&r->schema, str_c(r->names[k]), &type);
+    data_field_explain(&r->schema, f, c->why);
+    f->unseen = c->unseen;
+}
+
 static enum rc plan_columns(struct csv_reader *r, const struct csv_conf *conf,
                             struct err *err)
 {
-    struct columns c = {.wanted = mem_calloc(r->n_cols, sizeof(bool)),
-                        .inferred = mem_calloc(r->n_cols, sizeof(bool)),
-                        .types = mem_calloc(r->n_cols, sizeof(*c.types))};
+    struct columns c = {.at = mem_calloc(r->n_cols, sizeof(*c.at))};
     for (size_t k = 0; k < r->n_cols; k++) {
         struct map_entry *e = map_put(&c.by_name, str_c(r->names[k]));
         if (!e->value)
@@ -188,18 +223,11 @@ static enum rc plan_columns(struct csv_reader *r, const struct csv_conf *conf,
     if (rc == RC_OK)
         rc = find_types(r, conf, &c, err);
     r->plan = mem_calloc(r->n_cols, sizeof(*r->plan));
-    for (size_t k = 0; rc == RC_OK && k < r->n_cols; k++) {
-        if (!c.wanted[k])
-            continue;
-        struct type type =
-            type_of(c.types[k], c.types[k] != TYPE_STR || conf->empty_is_null);
-        r->plan[r->schema.n] = k;
-        data_schema_add(&r->schema, str_c(r->names[k]), &type);
-    }
+    for (size_t k = 0; rc == RC_OK && k < r->n_cols; k++)
+        if (c.at[k].wanted)
+            add_column(r, k, &c.at[k], conf->empty_is_null);
     map_release(&c.by_name);
-    mem_free(c.wanted);
-    mem_free(c.inferred);
-    mem_free(c.types);
+    mem_free(c.at);
     return rc;
 }
 

@@ -71,7 +71,9 @@ static bool guess_number(struct jsonl_tokens *j, enum guess_kind *kind)
     int64_t i;
     if (!jsonl_token_number(j, &s))
         return false;
-    *kind = num_i64(s.p, s.n, &i) == NUM_OK ? GUESS_INT : GUESS_FLOAT;
+    enum num whole = num_i64(s.p, s.n, &i);
+    /* whole numbers beyond 64 bits are ids: as floats many would become one */
+    *kind = whole == NUM_OK ? GUESS_INT : whole == NUM_RANGE ? GUESS_TEXT : GUESS_FLOAT;
     return true;
 }
 
@@ -195,7 +197,9 @@ enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j, int64_t max_row
     }
     for (size_t i = 0; rc == RC_OK && i < found.n; i++) {
         struct type t = type_of_guess(found.at[i].value, &mem);
-        data_schema_add(schema, str_of(found.at[i].key, found.at[i].key_len), &t);
+        struct str name = str_of(found.at[i].key, found.at[i].key_len);
+        data_schema_add(schema, name, &t)->unseen =
+            ((const struct guess *)found.at[i].value)->kind == GUESS_NULL;
     }
     map_release(&found);
     arena_release(&mem);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "data/batch.h"
 #include "data/csv/csv.h" /* struct csv_cursor serves all text files */
+#include "data/reader.h"
 
 #define JSONL_DEPTH 64 /* deepest nesting that is read or skipped */
 
@@ -23,7 +24,10 @@ struct jsonl_reader;
 /* A zeroed struct has the usual meaning everywhere. */
 struct jsonl_conf {
     const struct data_schema *schema; /* copied; NULL: inferred */
-    const char *const *want;          /* names of the columns to read; NULL: all */
+    /* Inferred: types of columns that are known from elsewhere, by name. */
+    const struct reader_field *types;
+    size_t n_types;
+    const char *const *want; /* names of the columns to read; NULL: all */
     size_t n_want;
     bool skip_bad;   /* malformed lines are counted and left out */
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */

@@ -90,6 +90,8 @@ static enum rc line_error(const struct jsonl_reader *r, const char *name, struct
     if (f && (j.code == E1152 || j.code == E1155)) {
         buf_putc(&what, ' ');
         type_print(&f->type, &what);
+        if (f->why)
+            buf_printf(&what, ", %s", f->why);
     }
     j.what = buf_str(&what);
     enum rc rc = jsonl_fault_error(&r->block, &j, name, err);
@@ -237,11 +239,29 @@ static enum rc jsonl_reader_choose(struct jsonl_reader *r, const struct data_sch
             wanted = strcmp(conf->want[i], all->at[k].name) == 0;
         if (!wanted)
             continue;
-        data_schema_add(&r->schema, str_c(all->at[k].name), &all->at[k].type);
+        struct data_field *f =
+            data_schema_add(&r->schema, str_c(all->at[k].name), &all->at[k].type);
+        data_field_explain(&r->schema, f, all->at[k].why);
+        f->unseen = all->at[k].unseen;
         map_put(&r->by_name, str_c(all->at[k].name))->value =
             (void *)(uintptr_t)r->schema.n;
     }
     return RC_OK;
+}
+
+/* Types that are known from elsewhere instead of those that the rows suggest. */
+static void take_types(struct data_schema *found, const struct jsonl_conf *conf)
+{
+    for (size_t i = conf->n_types; i-- > 0;) { /* the first one counts */
+        const struct reader_field *t = &conf->types[i];
+        int64_t k = data_schema_find(found, str_c(t->name));
+        struct data_field *f = k < 0 ? NULL : &found->at[k];
+        if (!f || (t->widens && t->type.id == TYPE_I64 && f->type.id == TYPE_F64))
+            continue;
+        f->type = type_copy(&found->mem, &t->type);
+        f->unseen = false;
+        data_field_explain(found, f, t->why);
+    }
 }
 
 static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf,
@@ -256,6 +276,7 @@ static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf
         rc = err_coded(err, RC_FORMAT, E1158,
                        "'%s': no columns: there is no row to infer them from",
                        stream_name(r->in));
+    take_types(&found, conf);
     if (rc == RC_OK)
         rc = jsonl_reader_choose(r, &found, conf, err);
     data_schema_release(&found);

@@ -15,6 +15,7 @@
 #include "nn/onnx.h"
 #include "text/defaults.h"
 #include "text/json.h"
+#include "train/columns.h"
 #include "train/export/export_private.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
@@ -229,6 +230,9 @@ enum rc train_export_put_manifest(const struct train_export_about *x, const char
     buf_printf(&b, ",\n  \"metrics\": %s,\n", metrics ? metrics : "null");
     if (x->options->extra_config)
         buf_printf(&b, "  \"additional\": %s,\n", x->options->extra_config);
+    buf_puts(&b, "  \"" TRAIN_COLUMNS "\": ");
+    train_columns_print(&x->session->columns, &b);
+    buf_puts(&b, ",\n");
     put_data(x, &b);
     enum rc rc = put_files(dir, &b, bytes, err);
     put_tables(x, &b);

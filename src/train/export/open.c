@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "data/reader.h"
+#include "train/columns.h"
 #include "train/export/export_private.h"
 
 struct train_export {
@@ -73,6 +74,9 @@ static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
         rc = train_export_get_tensors(x->session, x->dir, err);
     if (!rc)
         rc = read_columns(x, err);
+    if (!rc)
+        train_columns_know(&x->session->columns, x->session->plan, x->manifest.root,
+                           &x->columns);
     if (!rc && !(flags & EXPORT_NO_SAMPLES))
         rc = train_export_check_samples(x->session, x->dir, err);
     return rc;

@@ -155,7 +155,7 @@ static enum rc compare_all(struct parity *p, struct train_export *x, struct diag
     struct batch b = {0};
     int64_t file = -1;
     enum rc rc =
-        train_predict_input_open(&in, p->export->session->plan, NULL, &o, diags, p->err);
+        train_predict_input_open(&in, p->export->session, NULL, &o, diags, p->err);
     while (!rc) {
         int64_t before = in.place.file == file ? in.place.at.row : 0;
         rc = train_predict_input_next(&in, &schema, &file, &b, p->err);

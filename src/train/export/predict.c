@@ -28,6 +28,7 @@ struct pslot {
     int64_t nulls;            /* rows with an output that is not finite */
     enum rc rc;
     struct err err;
+    bool unread; /* its rows could not be read; the message says where */
 };
 
 struct ring {
@@ -109,6 +110,7 @@ static struct pslot *take_rows(struct ring *r)
         set_end(r, s);
         return NULL;
     }
+    s->unread = s->rc != RC_OK;
     s->behind = r->in->place;
     if (!s->rc)
         set_where(r->in, s);
@@ -164,7 +166,7 @@ static enum rc write_all(struct ring *r, struct train_predict_output *out,
         rc = s->rc;
         if (rc) {
             *err = s->err;
-            if (!train_where_name(&s->where, err))
+            if (!s->unread && !train_where_name(&s->where, err))
                 err_wrap(err, rc, "%s: the batch that ends with row %jd",
                          r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
         } else {
@@ -322,7 +324,7 @@ enum rc train_predict_run(struct train_session *s, const struct train_predict_op
     struct train_predict_columns columns = {0};
     struct train_predict_output out = {0};
     bool *needs = needed_columns(s, o->outputs);
-    enum rc rc = train_predict_input_open(&in, s->plan, needs, o, diags, err);
+    enum rc rc = train_predict_input_open(&in, s, needs, o, diags, err);
     if (!rc)
         rc = train_predict_columns_init(&columns, s, o, &in.kept, err);
     if (!rc)

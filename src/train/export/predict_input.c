@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "data/files.h"
+#include "train/columns.h"
 #include "train/export/predict_private.h"
 #include "train/source.h"
 
@@ -138,6 +139,29 @@ static enum rc check_reserved(struct train_predict_input *in, const struct data_
     return RC_OK;
 }
 
+/* Where a model tells no types, and for columns that are only kept, the first file does. */
+static void keep_types(struct train_predict_input *in, const struct data_schema *found)
+{
+    struct reader_conf *r = &in->conf.reader;
+    if (in->place.file > 0 || in->typed)
+        return;
+    in->typed = true;
+    train_columns_add(&in->columns, in->plan, found);
+    train_columns_conf(&in->columns, in->plan, &in->arena, r);
+    struct reader_field *types =
+        arena_alloc(&in->arena, (r->n_types + in->kept.n + 1) * sizeof(*types));
+    size_t n = r->n_types;
+    if (n)
+        memcpy(types, r->types, n * sizeof(*types));
+    for (size_t i = 0; i < in->kept.n; i++)
+        if (data_schema_find(&in->columns, str_c(in->kept.at[i].name)) < 0)
+            types[n++] = (struct reader_field){.name = in->kept.at[i].name,
+                                               .type = in->kept.at[i].type,
+                                               .why = "as in the first file"};
+    r->types = types;
+    r->n_types = n;
+}
+
 /* All columns are looked at once, so that a missing one is told by who wants it. */
 static enum rc open_file(struct train_predict_input *in, struct err *err)
 {
@@ -153,11 +177,16 @@ static enum rc open_file(struct train_predict_input *in, struct err *err)
         add_absent(in, &found);
         rc = feature_plan_check(in->plan, &found, in->diags);
     }
-    data_schema_release(&found);
     if (rc && r && err)
         err->msg[0] = '\0'; /* the diagnostics say it */
     if (!rc)
+        rc = train_columns_check(&in->columns, in->plan, reader_schema(r), r->ops->text,
+                                 path, err);
+    if (!rc)
         rc = check_reserved(in, reader_schema(r), err);
+    if (!rc)
+        keep_types(in, reader_schema(r));
+    data_schema_release(&found);
     if (rc && err && err->msg[0] && r)
         err_wrap(err, rc, "%s", path);
     reader_close(r);
@@ -167,16 +196,18 @@ static enum rc open_file(struct train_predict_input *in, struct err *err)
 }
 
 enum rc train_predict_input_open(struct train_predict_input *in,
-                                 const struct feature_plan *plan, const bool *needs,
+                                 const struct train_session *s, const bool *needs,
                                  const struct train_predict_options *o,
                                  struct diags *diags, struct err *err)
 {
-    *in = (struct train_predict_input){.o = o, .plan = plan, .diags = diags};
+    *in = (struct train_predict_input){.o = o, .plan = s->plan, .diags = diags};
+    data_schema_copy(&in->columns, &s->columns);
     enum rc rc =
-        train_source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0,
+        train_source_conf(o->data, s->plan, o->input, SOURCE_PREDICT, 0,
                           (struct train_source_share){0}, &in->arena, &in->conf, err);
     if (rc)
         return rc;
+    train_columns_conf(&in->columns, in->plan, &in->arena, &in->conf.reader);
     in->batch_size = o->batch_size ? o->batch_size : in->conf.batch_size;
     if (in->batch_size < 1)
         in->batch_size = 1024;
@@ -197,6 +228,7 @@ void train_predict_input_release(struct train_predict_input *in)
     reader_close(in->reader);
     fs_names_release(&in->files);
     data_schema_release(&in->kept);
+    data_schema_release(&in->columns);
     arena_release(&in->arena);
 }
 

@@ -22,6 +22,8 @@ struct train_predict_place {
 struct train_predict_input {
     const struct train_predict_options *o;
     const struct feature_plan *plan;
+    bool typed;                 /* the first file has told what `columns` lacked */
+    struct data_schema columns; /* types, the model's or those of the first file */
     struct diags *diags;
     struct arena arena;
     struct dataset_conf conf;
@@ -42,7 +44,7 @@ struct train_predict_input {
 
 /* needs[]: which columns of the plan the outputs need; NULL: all. */
 enum rc train_predict_input_open(struct train_predict_input *in,
-                                 const struct feature_plan *plan, const bool *needs,
+                                 const struct train_session *s, const bool *needs,
                                  const struct train_predict_options *o,
                                  struct diags *diags, struct err *err) MUST_CHECK;
 void train_predict_input_release(struct train_predict_input *in);

@@ -432,7 +432,7 @@ static const struct writer_ops *result_format(const struct run *r)
 static enum rc open_all(struct run *r, const struct train_predict_options *reading,
                         struct train_session *s, struct diags *diags, struct err *err)
 {
-    enum rc rc = train_predict_input_open(&r->in, s->plan, NULL, reading, diags, err);
+    enum rc rc = train_predict_input_open(&r->in, s, NULL, reading, diags, err);
     if (!rc)
         rc = tables_read(&r->tables, r->o, reader_schema(r->in.reader), err);
     if (!rc) {

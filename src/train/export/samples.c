@@ -11,6 +11,7 @@
 #include "data/reader.h"
 #include "data/writer.h"
 #include "nn/onnx.h"
+#include "train/columns.h"
 #include "train/export/export_private.h"
 #include "train/source.h"
 
@@ -191,6 +192,14 @@ static enum rc write_rows(const struct batch *b, const char *dir, struct err *er
     return rc;
 }
 
+static enum rc check_types(const struct train_session *s, const struct dataset *d,
+                           struct err *err)
+{
+    const char *format, *path = dataset_first_file(d, &format);
+    return train_columns_check(&s->columns, s->plan, dataset_schema(d),
+                               reader_find(format)->text, path, err);
+}
+
 /* The first rows of the data; `a` and *data stay with the caller. */
 static enum rc first_rows(const struct train_session *s,
                           const struct train_export_options *o, struct arena *a,
@@ -203,11 +212,15 @@ static enum rc first_rows(const struct train_session *s,
     struct dataset_conf conf;
     enum rc rc = train_source_conf(c->data_config, s->plan, path, SOURCE_PREDICT, 0,
                                    (struct train_source_share){0}, a, &conf, err);
+    if (!rc)
+        train_columns_conf(&s->columns, s->plan, a, &conf.reader);
     conf.batch_size = o->sample_rows;
     conf.batch_cost = 0;
     conf.threads = 0;
     if (!rc)
         rc = dataset_open(&conf, data, err);
+    if (!rc)
+        rc = check_types(s, *data, err);
     if (!rc)
         rc = dataset_next(*data, b, err);
     if (!rc && !*b)

@@ -72,7 +72,8 @@ static void line_ends_marks_and_blank_lines(void)
 static void names_come_from_header_caller_or_number(void)
 {
     struct csv_conf conf = {.delim = '\t'};
-    static const struct csv_field two[] = {{"u", TYPE_I32, false}, {"v", 0, true}};
+    static const struct csv_field two[] = {{.name = "u", .type = TYPE_I32},
+                                           {.name = "v", .inferred = true}};
     check_rows("a\tb\n1\t2\n", conf, "{\"a\": 1, \"b\": 2}\n");
     conf.names = CSV_NAMES_GIVEN;
     check_rows("a\tb\n1\t2\n", conf,
@@ -86,13 +87,38 @@ static void names_come_from_header_caller_or_number(void)
     check_rows("1\x01x\n", conf, "{\"c0\": 1, \"c1\": \"x\"}\n");
 }
 
+static void known_types_hold_whatever_the_values_look_like(void)
+{
+    static const struct csv_field types[] = {
+        {.name = "id", .type = TYPE_STR},
+        {.name = "n", .type = TYPE_I64, .widens = true},
+        {.name = "w", .type = TYPE_I64, .widens = true},
+        {.name = "not there", .type = TYPE_I64},
+        {.name = "id", .type = TYPE_I64}}; /* the first of a name counts */
+    struct csv_conf conf = {.types = types, .n_types = 5};
+    check_rows("id,n,w\n007,1,2\n", conf, "{\"id\": \"007\", \"n\": 1, \"w\": 2}\n");
+    check_rows("id,n,w\n7,1.5,2\n", conf, "{\"id\": \"7\", \"n\": 1.5, \"w\": 2}\n");
+    static const struct csv_field id[] = {
+        {.name = "id", .type = TYPE_I64, .why = "with which it was trained"}};
+    conf = (struct csv_conf){.types = id, .n_types = 1};
+    check_error(
+        "id\n7\nx\n", conf, E1106,
+        "'t.csv': line 3, column 1: 'id' (field 1): 'x' is not of type INT64, with "
+        "which it was trained");
+    static const struct csv_field n[] = {
+        {.name = "id", .type = TYPE_I64, .widens = true}};
+    conf.types = n;
+    check_error("id\n7\n1.5\nx\n", conf, E1106,
+                "'t.csv': line 3, column 1: 'id' (field 1): '1.5' is not of type INT64");
+}
+
 static void declared_types_win_and_nulls_have_many_spellings(void)
 {
-    static const struct csv_field f[] = {{"i", TYPE_I32, false},
-                                         {"l", TYPE_I64, false},
-                                         {"f", TYPE_F32, false},
-                                         {"d", TYPE_F64, false},
-                                         {"s", TYPE_STR, false}};
+    static const struct csv_field f[] = {{.name = "i", .type = TYPE_I32},
+                                         {.name = "l", .type = TYPE_I64},
+                                         {.name = "f", .type = TYPE_F32},
+                                         {.name = "d", .type = TYPE_F64},
+                                         {.name = "s", .type = TYPE_STR}};
     struct csv_conf conf = {.fields = f, .n_fields = 5};
     check_rows(
         "i,l,f,d,s\n"
@@ -179,8 +205,9 @@ static void empty_can_mean_null_for_text(void)
 
 static void every_error_names_its_place(void)
 {
-    static const struct csv_field f[] = {
-        {"id", TYPE_I32, false}, {"w", TYPE_F32, false}, {"s", TYPE_STR, false}};
+    static const struct csv_field f[] = {{.name = "id", .type = TYPE_I32},
+                                         {.name = "w", .type = TYPE_F32},
+                                         {.name = "s", .type = TYPE_STR}};
     struct csv_conf conf = {.fields = f, .n_fields = 3};
     check_error("id,w,s\n1,2,x\n1,2\n", conf, E1102,
                 "'t.csv': line 3, column 1: 2 fields, where 3 are expected");
@@ -225,7 +252,7 @@ static void every_error_names_its_place(void)
 
 static void settings_are_checked(void)
 {
-    static const struct csv_field f[] = {{"a", TYPE_LIST, false}};
+    static const struct csv_field f[] = {{.name = "a", .type = TYPE_LIST}};
     struct csv_conf conf = {.delim = '\n'};
     check_error("a\n", conf, E1101,
                 "'t.csv': delimiter: a line end or a quote cannot be one");
@@ -266,7 +293,8 @@ static void records_have_a_longest_length(void)
 
 static void malformed_records_can_be_counted_and_skipped(void)
 {
-    static const struct csv_field f[] = {{"i", TYPE_I64, false}, {"s", TYPE_STR, false}};
+    static const struct csv_field f[] = {{.name = "i", .type = TYPE_I64},
+                                         {.name = "s", .type = TYPE_STR}};
     struct csv_conf conf = {.fields = f, .n_fields = 2, .skip_bad = true};
     const char *text = "i,s\n1,a\nx,b\n2\n,c\n3,\"d\"e\n4,\xff\n5,f\n";
     check_rows(
@@ -393,7 +421,7 @@ static void cursors_that_cannot_be_are_refused(void)
     at = (struct csv_cursor){.offset = 8}; /* right, but the line is not known */
     CHECK(csv_seek(r, &at, &err) == RC_OK);
     csv_close(r);
-    static const struct csv_field f[] = {{"b", TYPE_I64, false}};
+    static const struct csv_field f[] = {{.name = "b", .type = TYPE_I64}};
     conf = (struct csv_conf){.fields = f, .n_fields = 1};
     CHECK(csv_open_memory("t.csv", "a,b\n1,2\n3,x\n", 12, &conf, &r, NULL) == RC_OK);
     CHECK(csv_seek(r, &at, &err) == RC_OK);
@@ -512,7 +540,7 @@ static void memory_does_not_grow_with_the_file(void)
 static void no_memory_is_an_error_and_nothing_leaks(void)
 {
     static const char text[] = "a,b,c\n1,x,2.5\n,\"y\"\"z\",\n2\nq,w,3\n5,v,\n\n";
-    static const struct csv_field f[] = {{"a", TYPE_I64, false}};
+    static const struct csv_field f[] = {{.name = "a", .type = TYPE_I64}};
     int64_t live = mem_live();
     enum rc rc = RC_NOMEM;
     int tries = 0;
@@ -545,6 +573,7 @@ static const struct tap_case cases[] = {
     TAP(quotes_follow_rfc_4180),
     TAP(line_ends_marks_and_blank_lines),
     TAP(names_come_from_header_caller_or_number),
+    TAP(known_types_hold_whatever_the_values_look_like),
     TAP(declared_types_win_and_nulls_have_many_spellings),
     TAP(whole_numbers_beyond_64_bits_are_text),
     TAP(types_are_inferred_from_the_values),

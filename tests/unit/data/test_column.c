@@ -243,6 +243,32 @@ static void uneven_columns_are_refused(void)
     data_schema_release(&s);
 }
 
+static void types_are_read_as_they_are_printed(void)
+{
+    static const char *const texts[] = {"int64",
+                                        "uint32",
+                                        "string",
+                                        "list<double>",
+                                        "list<list<int32>>",
+                                        "map<string,list<float>>"};
+    static const char *const others[] = {
+        "", "int", "list<int64", "list<int64>>", "date", "map<string>", "int64 "};
+    struct arena mem = {0};
+    struct type t;
+    struct buf out;
+    buf_init(&out, 100);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CHECK(type_parse(str_c(texts[i]), &mem, &t));
+        buf_clear(&out);
+        type_print(&t, &out);
+        CHECK_STR(buf_str(&out), texts[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        CHECK(!type_parse(str_c(others[i]), &mem, &t));
+    buf_release(&out);
+    arena_release(&mem);
+}
+
 static void too_much_text_is_refused(void)
 {
     struct type t = type_of(TYPE_STR, false);
@@ -265,6 +291,7 @@ static const struct tap_case cases[] = {
     TAP(a_second_fill_allocates_nothing),
     TAP(short_memory_is_an_error),
     TAP(uneven_columns_are_refused),
+    TAP(types_are_read_as_they_are_printed),
     TAP(too_much_text_is_refused),
 };
 TAP_MAIN(cases)

@@ -35,8 +35,9 @@ static void make_schema(struct data_schema *s)
     data_schema_add(s, str_c("lists"), &t);
     t = type_map(m, type_of(TYPE_STR, false), type_of(TYPE_F32, true), true);
     data_schema_add(s, str_c("map"), &t);
-    struct data_field kids[2] = {{"a", type_of(TYPE_I64, true)},
-                                 {"b", type_list(m, type_of(TYPE_F64, false), true)}};
+    struct data_field kids[2] = {
+        {.name = "a", .type = type_of(TYPE_I64, true)},
+        {.name = "b", .type = type_list(m, type_of(TYPE_F64, false), true)}};
     t = (struct type){.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
     data_schema_add(s, str_c("both"), &t);
 }

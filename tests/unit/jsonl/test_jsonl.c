@@ -134,8 +134,8 @@ static void strings_are_unescaped(void)
 static void structs_have_named_parts(void)
 {
     struct data_schema s = {0};
-    struct data_field kids[] = {{"x", type_of(TYPE_I64, true)},
-                                {"y", type_of(TYPE_STR, true)}};
+    struct data_field kids[] = {{.name = "x", .type = type_of(TYPE_I64, true)},
+                                {.name = "y", .type = type_of(TYPE_STR, true)}};
     struct type t = {.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
     add_column(&s, "p", t);
     struct jsonl_conf conf = {.schema = &s};
