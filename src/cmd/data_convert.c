@@ -10,7 +10,7 @@
 
 struct convert_conf {
     struct data_input in;
-    const char *to, *compression;
+    const char *to, *compression, *types;
     bool overwrite;
 };
 
@@ -20,6 +20,10 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct convert_conf, compression, NULL,
               "Parquet compression: none, snappy or zstd; default: the format's own"),
      .meta = "NAME"},
+    {OPT_TEXT(struct convert_conf, types, NULL,
+              "types of columns of text files: int32, int64, float, double or string; "
+              "default: as the values look, and string where numbers would lose a text"),
+     .meta = "NAME=TYPE,..."},
     DATA_OVERWRITE_OPT(struct convert_conf),
     DATA_INPUT_OPTS(struct convert_conf),
     {0},
@@ -35,6 +39,32 @@ static enum rc data_convert_copy(struct dataset *d, struct writer *w, struct err
             rc = dataset_next(d, &b, err);
     }
     return rc;
+}
+
+/* Which columns have which type, where that was for us to decide. */
+static void show_types(const struct dataset *d)
+{
+    const struct data_schema *s = dataset_schema(d);
+    const char *format;
+    dataset_first_file(d, &format);
+    if (!reader_find(format)->text)
+        return;
+    for (size_t i = 0; i < s->n; i++) {
+        struct buf type;
+        size_t first = 0;
+        while (!type_equal(&s->at[first].type, &s->at[i].type))
+            first++;
+        if (first < i)
+            continue;
+        buf_init(&type, CMD_TEXT_MAX);
+        type_print(&s->at[i].type, &type);
+        buf_puts(&type, ":");
+        for (size_t k = i; k < s->n; k++)
+            if (type_equal(&s->at[k].type, &s->at[i].type))
+                buf_printf(&type, "%s %s", k > i ? "," : "", s->at[k].name);
+        fprintf(stderr, "  %s\n", buf_str(&type));
+        buf_release(&type);
+    }
 }
 
 static enum rc data_convert_command(const void *conf, const struct opt_args *args,
@@ -57,8 +87,11 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
     fs_names_release(&files);
     for (size_t i = 0; !rc && i + 1 < args->n; i++)
         rc = io_guard_outside(out, args->at[i], err);
+    struct data_input in = c->in;
+    in.types = c->types;
+    in.exact = true;
     if (!rc)
-        rc = data_input_open(&c->in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
+        rc = data_input_open(&in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
     if (!rc)
         rc = writer_open(out, ops, dataset_schema(d), &wc, &w, err);
     if (!rc)
@@ -73,6 +106,7 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
         struct dataset_counts counts;
         dataset_counts(d, &counts);
         fprintf(stderr, "%s: %jd rows\n", io_output_name(out), (intmax_t)counts.rows);
+        show_types(d);
     }
     dataset_close(d);
     return rc;
@@ -80,6 +114,8 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
 
 static const struct cmd_example examples[] = {
     {"a CSV file as Parquet", "trainyard data convert train.csv train.parquet"},
+    {"ids stay as they are written",
+     "trainyard data convert --types user_id=string train.csv train.parquet"},
     {"merge many files into one", "trainyard data convert 'logs/*.csv.gz' all.parquet"},
     {"some columns as text",
      "trainyard data convert --columns clk,price a.parquet a.csv"},
@@ -92,7 +128,12 @@ const struct cmd cmd_data_convert = {
     .summary = "convert data files to another format",
     .description =
         "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT appears "
-        "when it is complete, not before; it is never one of the inputs. `-` is stdout.",
+        "when it is complete, not before; it is never one of the inputs. `-` is stdout.\n"
+        "\n"
+        "Columns of text are numbers where every value is one that keeps its text: with 007, "
+        "+5 or a whole number beyond 64 bits among them they stay texts. The first 64 MiB of "
+        "the first file tell the types, which are printed; a later value that a number would "
+        "change is an error, and --types decides.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct convert_conf),

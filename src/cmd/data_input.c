@@ -6,6 +6,7 @@
 #include "cmd/data_input.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -85,6 +86,66 @@ static enum rc check_header(const struct data_input *in, struct err *err)
     return RC_OK;
 }
 
+static bool type_named(struct str word, struct type *out)
+{
+    static const struct {
+        const char *name;
+        enum type_id id;
+    } names[] = {{"int32", TYPE_I32}, {"int64", TYPE_I64},  {"bigint", TYPE_I64},
+                 {"float", TYPE_F32}, {"double", TYPE_F64}, {"string", TYPE_STR},
+                 {"text", TYPE_STR}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strlen(names[i].name) == word.n &&
+            strncasecmp(word.p, names[i].name, word.n) == 0) {
+            *out = type_of(names[i].id, true);
+            return true;
+        }
+    return false;
+}
+
+/* --types id=string,price=double; *text owns the names. */
+static enum rc given_types(const char *list, char **text, struct reader_conf *out,
+                           struct err *err)
+{
+    const char **parts = NULL;
+    size_t n = data_input_names(list, &parts, text);
+    struct reader_field *types = mem_calloc(n + 1, sizeof(*types));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        char *equals = strrchr(*text + (parts[i] - *text), '=');
+        types[i] = (struct reader_field){.name = parts[i], .why = "as --types says"};
+        if (!equals || equals == parts[i] ||
+            !type_named(str_c(equals + 1), &types[i].type))
+            rc = err_coded(err, RC_INVAL, E0603,
+                           "--types: '%.100s' is not NAME=int32, int64, float, double or "
+                           "string",
+                           parts[i]);
+        else
+            *equals = '\0';
+    }
+    mem_free(parts);
+    out->types = types;
+    out->n_types = n;
+    return rc;
+}
+
+/* Each type that was given is that of a column of text. */
+static enum rc check_types(const struct dataset *d, const struct reader_conf *given,
+                           struct err *err)
+{
+    const char *format, *path = dataset_first_file(d, &format);
+    if (given->n_types && !reader_find(format)->text)
+        return err_coded(err, RC_INVAL, E0603,
+                         "--types: '%.200s' is %s, which tells the types of its columns",
+                         path, reader_find(format)->title);
+    for (size_t i = 0; i < given->n_types; i++)
+        if (data_schema_find(dataset_schema(d), str_c(given->types[i].name)) < 0)
+            return err_coded(err, RC_INVAL, E1204,
+                             "--types: there is no column '%.100s' in '%.200s'",
+                             given->types[i].name, path);
+    return RC_OK;
+}
+
 enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
                         int64_t batch_size, const char *const *labels, size_t n_labels,
                         struct dataset **d, struct err *err)
@@ -96,10 +157,11 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
         .threads = 1,
         .reader = {.no_header = data_input_bare(in),
                    .skip_bad = in->skip_bad,
+                   .exact = in->exact,
                    .read_ahead = 2},
     };
     struct buf input;
-    char *text = NULL, *given_text = NULL;
+    char *text = NULL, *given_text = NULL, *types_text = NULL;
     const char **names = NULL, **given = NULL;
     enum rc rc = check_header(in, err);
     if (!rc)
@@ -119,7 +181,11 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
     struct reader_field *fields = named_fields(given, conf.reader.n_fields);
     conf.reader.fields = fields;
     /* Labels are only looked for, not required to be complete, so none are set here. */
-    rc = dataset_open(&conf, d, err);
+    rc = given_types(in->types, &types_text, &conf.reader, err);
+    if (!rc)
+        rc = dataset_open(&conf, d, err);
+    if (!rc)
+        rc = check_types(*d, &conf.reader, err);
     for (size_t i = 0; !rc && i < n_labels; i++)
         if (data_schema_find(dataset_schema(*d), str_c(labels[i])) < 0)
             rc =
@@ -128,6 +194,8 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
         dataset_close(*d);
         *d = NULL;
     }
+    mem_free((void *)(uintptr_t)conf.reader.types);
+    mem_free(types_text);
     mem_free(fields);
     mem_free(given);
     mem_free(given_text);

@@ -10,6 +10,8 @@
 struct data_input {
     const char *columns, *delimiter, *names, *header;
     bool no_header, skip_bad;
+    const char *types; /* name=int64,...; NULL: as the values look */
+    bool exact;        /* no number in place of a text that it does not tell */
 };
 
 /* Rows of an option table for the field `in` of struct T. */

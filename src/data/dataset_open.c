@@ -97,12 +97,14 @@ static void keep_fields(struct dataset *d, const struct dataset_conf *conf,
         arena_printf(&d->mem, "as the first rows of '%s' have it", path);
     for (size_t i = 0; i < full->n; i++) {
         const char *why = full->at[i].why;
+        bool seen = !why && !is_declared(conf, full->at[i].name);
         fields[i] = (struct reader_field){
             .name = arena_strdup(&d->mem, full->at[i].name),
             .type = type_copy(&d->mem, &full->at[i].type),
-            .why = why                                   ? arena_strdup(&d->mem, why)
-                   : is_declared(conf, full->at[i].name) ? NULL
-                                                         : guessed,
+            .exact = seen && conf->reader.exact,
+            .why = seen  ? guessed
+                   : why ? arena_strdup(&d->mem, why)
+                         : NULL,
         };
     }
     d->reader.fields = fields;

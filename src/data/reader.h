@@ -38,6 +38,7 @@ struct reader_field {
     struct type type;
     bool inferred;   /* look at the values instead of `type` */
     bool widens;     /* INT64 becomes DOUBLE where the values have fractions */
+    bool exact;      /* as in struct reader_conf, where the type is known already */
     const char *why; /* who says so, for messages; NULL: nobody */
 };
 
@@ -58,6 +59,11 @@ struct reader_conf {
      */
     const struct reader_field *types;
     size_t n_types;
+    /* Numbers whose text cannot be told from their value (007, +5, whole numbers that a
+     * double rounds) make an inferred column STRING; behind the rows that tell types they
+     * are an error.
+     */
+    bool exact;
     bool skip_bad;   /* malformed records are counted and left out */
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */
     int read_ahead;  /* chunks decompressed ahead in a thread, see io/stream.h */

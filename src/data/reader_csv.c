@@ -61,6 +61,7 @@ static void to_csv_fields(const struct reader_field *from, size_t n, struct csv_
                                    .type = from[i].type.id,
                                    .inferred = from[i].inferred,
                                    .widens = from[i].widens,
+                                   .exact = from[i].exact,
                                    .why = from[i].why};
 }
 
@@ -93,6 +94,7 @@ static enum rc to_csv_conf(const char *path, const struct reader_conf *c,
         .n_fields = c->n_fields,
         .types = *fields + c->n_fields,
         .n_types = to_csv_types(c, *fields + c->n_fields),
+        .exact = c->exact,
         .want = c->want,
         .n_want = c->n_want,
         .skip_bad = c->skip_bad,

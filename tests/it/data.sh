@@ -205,6 +205,8 @@ convert_goes_around_without_loss()
     out_empty
     err_is <<'END'
 a.parquet: 3000 rows
+  int64: user_id, age, occupation, zip, movie_id, year, timestamp, rating, label
+  string: gender, genres
 END
     "$TRAINYARD" data convert a.parquet b.jsonl 2>/dev/null
     "$TRAINYARD" data convert b.jsonl c.parquet --compression zstd 2>/dev/null
@@ -214,6 +216,68 @@ END
     "$TRAINYARD" data convert a.parquet e.tsv --columns user_id,genres 2>/dev/null
     run sed -n 1p e.tsv
     printf 'user_id\tgenres\n' | out_is
+}
+
+convert_keeps_what_a_number_would_lose()
+{
+    cat >a.csv <<'END'
+y,id,zip,big,mix,price,plus
+1,5,00501,9223372036854775808,1.5,1.50,+5
+0,70,10001,3,12345678901234567890,2,6
+END
+    run "$TRAINYARD" data convert a.csv a.parquet
+    status 0
+    err_is <<'END'
+a.parquet: 2 rows
+  int64: y, id
+  string: zip, big, mix, plus
+  double: price
+END
+    run "$TRAINYARD" data convert a.parquet b.csv
+    status 0
+    err_is <<'END'
+b.csv: 2 rows
+END
+    sed 's/1\.50/1.5/' a.csv >.want
+    check "texts come back" cmp b.csv .want
+    echo '{"id": 9223372036854775808}' >a.jsonl
+    run "$TRAINYARD" data convert a.jsonl j.csv
+    check "a large id comes back" grep -qx 9223372036854775808 j.csv
+}
+
+convert_types_are_as_told()
+{
+    printf 'id,zip\n5,00501\n' >a.csv
+    run "$TRAINYARD" data convert a.csv a.jsonl --types zip=int64,id=string
+    status 0
+    run cat a.jsonl
+    out_is <<'END'
+{"id": "5", "zip": 501}
+END
+    run "$TRAINYARD" data convert a.csv b.jsonl --types zip=number
+    status 2
+    err_has "--types: 'zip=number' is not NAME=int32, int64, float, double or string"
+    run "$TRAINYARD" data convert a.csv b.jsonl --types zap=int64
+    status 2
+    err_has "--types: there is no column 'zap' in 'a.csv'"
+    run "$TRAINYARD" data convert a.csv a.parquet
+    run "$TRAINYARD" data convert a.parquet b.jsonl --types zip=int64
+    status 2
+    err_has "--types: 'a.parquet' is Parquet, which tells the types of its columns"
+}
+
+# The type of a column is told by the first file.
+convert_refuses_what_a_number_would_lose_later()
+{
+    printf 'id\n5\n' >a.csv
+    printf 'id\n6\n007\n' >b.csv
+    run "$TRAINYARD" data convert a.csv b.csv all.parquet
+    status 1
+    err_is <<'END'
+trainyard data convert: error[E1119]: 'b.csv': line 3, column 1: 'id' (field 1): '007' would be another text as type INT64, as the first rows of 'a.csv' have it
+END
+    run "$TRAINYARD" data convert a.csv b.csv all.parquet --types id=string
+    status 0
 }
 
 convert_leaves_nothing_behind_when_it_fails()
@@ -258,5 +322,8 @@ tap_cases \
     malformed_rows_stop_or_are_counted \
     files_that_differ_are_named \
     convert_goes_around_without_loss \
+    convert_keeps_what_a_number_would_lose \
+    convert_types_are_as_told \
+    convert_refuses_what_a_number_would_lose_later \
     convert_leaves_nothing_behind_when_it_fails \
     full_disk_is_a_failure

@@ -33,6 +33,7 @@ struct csv_field {
     enum type_id type; /* TYPE_I32, I64, F32, F64 or STR */
     bool inferred;     /* look at the values instead of `type` */
     bool widens;       /* TYPE_I64 becomes TYPE_F64 where the values have fractions */
+    bool exact;        /* as in struct csv_conf, where the type is known already */
     const char *why;   /* who says so, for messages; NULL: nobody */
 };
 
@@ -52,6 +53,10 @@ struct csv_conf {
     size_t n_types;
     const char *const *want; /* names of the columns to read; NULL: all */
     size_t n_want;
+    /* Numbers whose text cannot be told from their value (007, +5, whole numbers that a
+     * double rounds) make an inferred column STRING; behind infer_bytes they are E1119.
+     */
+    bool exact;
     bool empty_is_null; /* of STRING columns: an empty field without quotes is null */
     bool skip_bad;      /* malformed records are counted and left out */
     int64_t max_bad;    /* with skip_bad: more than these are an error; 0: any number */

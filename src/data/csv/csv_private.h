@@ -21,6 +21,7 @@ enum csv_fault {
     CSV_FAULT_VALUE, /* E1106 not of the type */
     CSV_FAULT_RANGE, /* E1107 does not fit */
     CSV_FAULT_UTF8,  /* E1108 */
+    CSV_FAULT_EXACT, /* E1119 the number does not tell its text */
 };
 
 /* Records of one block. Field k of row i lies in
@@ -108,6 +109,10 @@ bool csv_unquote(const unsigned char **p, size_t *n, char quote, unsigned char *
 /* A field that should be a number: quotes and blanks around it are left out. */
 struct str csv_number_text(const unsigned char *p, size_t n, char quote);
 bool csv_is_null_word(struct str s);
+/* Of a number: its text is what would be written for its value, but for fractions. */
+bool csv_is_plain_number(struct str s);
+/* Of a number: whole, and so long that a double may round it. */
+bool csv_is_large_number(struct str s);
 
 /* A value as a message may show it: short, and without control characters or broken
  * bytes. `out` has room for CSV_EXCERPT bytes.
@@ -133,6 +138,10 @@ enum rc csv_field_read(const struct csv_rows *rows, size_t col, bool last,
                        bool empty_is_null, struct column *c, struct csv_faults *faults,
                        struct err *err) MUST_CHECK;
 
+/* Notes the fields of a column of numbers that do not tell their texts. */
+void csv_field_exact(const struct csv_rows *rows, size_t col, bool last,
+                     enum type_id type, struct csv_faults *faults);
+
 /* Field 0 of the rows: eight digits and a sign at most: out[i] and bit i of valid; rows
  * that need a closer look go to slow[], whose number is returned; their bit is set and
  * out[] undefined. valid has whole words for n rows.
@@ -153,6 +162,8 @@ struct csv_column {
     bool wanted, inferred;
     bool widens; /* inferred, but a number in any case */
     bool unseen; /* inferred from nothing: no field has a value */
+    bool exact;  /* its numbers must tell their texts */
+    bool large;  /* it has a whole number that a double may round */
     enum type_id type;
     const char *why; /* borrowed */
 };

@@ -89,6 +89,12 @@ enum rc csv_fault_error(const struct csv_reader *r, enum csv_fault fault,
         of = type;
         why = r->schema.at[k].why;
         break;
+    case CSV_FAULT_EXACT:
+        code = E1119;
+        what = "would be another text as type ";
+        of = type;
+        why = r->schema.at[k].why;
+        break;
     case CSV_FAULT_UTF8:
         code = E1108;
         what = "is not UTF-8";

@@ -2,7 +2,8 @@
 /* Every column starts as "nothing but nulls" and only ever moves towards text: whole
  * numbers, numbers, text. Words such as true or a date are text: the systems that would
  * call them bool or date refuse such columns, and text can at least be hashed. So are
- * whole numbers beyond 64 bits: they are ids, and as floats many would become one.
+ * whole numbers beyond 64 bits: they are ids, and as floats many would become one. Where
+ * it must be exact, so are numbers that would be written otherwise: 007, +5.
  */
 #include <string.h>
 
@@ -10,23 +11,35 @@
 #include "data/csv/csv_private.h"
 #include "data/csv/num.h"
 
+#define EXACT_DIGITS 15 /* a double holds every whole number of so many */
+
 enum guess { GUESS_NULL, GUESS_INT, GUESS_FLOAT, GUESS_TEXT };
 
-static enum guess guess_field(const unsigned char *p, size_t n, char quote,
-                              enum guess so_far)
+static enum guess guess_number(struct str s, enum guess so_far)
 {
     int64_t i;
     double d;
-    struct str s = csv_number_text(p, n, quote);
-    if (csv_is_null_word(s))
-        return so_far;
     enum num whole = so_far <= GUESS_INT ? num_i64(s.p, s.n, &i) : NUM_BAD;
     if (whole != NUM_BAD)
         return whole == NUM_OK ? GUESS_INT : GUESS_TEXT;
     return num_f64(s.p, s.n, &d) == NUM_OK ? GUESS_FLOAT : GUESS_TEXT;
 }
 
-static void guess_block(const struct csv_block *b, const struct csv_column *columns,
+static enum guess guess_field(const unsigned char *p, size_t n, char quote,
+                              struct csv_column *c, enum guess so_far)
+{
+    struct str s = csv_number_text(p, n, quote);
+    if (csv_is_null_word(s))
+        return so_far;
+    enum guess guess = guess_number(s, so_far);
+    if (!c->exact || guess == GUESS_TEXT)
+        return guess;
+    c->large = c->large || csv_is_large_number(s);
+    return !csv_is_plain_number(s) || (guess == GUESS_FLOAT && c->large) ? GUESS_TEXT
+                                                                         : guess;
+}
+
+static void guess_block(const struct csv_block *b, struct csv_column *columns,
                         size_t n_cols, enum guess *guess)
 {
     for (struct csv_walk w = {0}; csv_walk_next(b, &w);) {
@@ -38,8 +51,8 @@ static void guess_block(const struct csv_block *b, const struct csv_column *colu
             if (k + 1 == n_cols && n && b->text[t[1] - 2] == '\r')
                 n--;
             if (columns[k].inferred && guess[k] != GUESS_TEXT)
-                guess[k] =
-                    guess_field(b->text + t[0], n, b->quoting ? '"' : '\0', guess[k]);
+                guess[k] = guess_field(b->text + t[0], n, b->quoting ? '"' : '\0',
+                                       &columns[k], guess[k]);
         }
     }
 }
@@ -53,6 +66,27 @@ static void decide_type(struct csv_column *c, enum guess guess)
         c->type = guess == GUESS_INT     ? TYPE_I64
                   : guess == GUESS_FLOAT ? TYPE_F64
                                          : TYPE_STR;
+}
+
+bool csv_is_plain_number(struct str s)
+{
+    bool minus = s.n && *s.p == '-';
+    if (minus)
+        s = str_of(s.p + 1, s.n - 1);
+    if (!s.n || *s.p != '0')
+        return !s.n || *s.p != '+';
+    return s.n == 1 ? !minus : s.p[1] < '0' || s.p[1] > '9';
+}
+
+bool csv_is_large_number(struct str s)
+{
+    size_t sign = s.n && *s.p == '-';
+    if (s.n - sign <= EXACT_DIGITS)
+        return false;
+    for (size_t i = sign; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return true;
 }
 
 enum rc csv_infer(struct csv_block *b, struct csv_column *columns, size_t n_cols,

@@ -156,6 +156,7 @@ static enum rc take_fields(struct csv_reader *r, const struct csv_conf *conf,
             continue;
         k->type = f->type;
         k->inferred = f->inferred && k->wanted;
+        k->exact = f->exact || (k->inferred && conf->exact);
         k->why = f->why;
     }
     return RC_OK;
@@ -171,6 +172,7 @@ static void take_types(const struct csv_conf *conf, struct columns *c)
             continue;
         k->type = f->type;
         k->why = f->why;
+        k->exact = f->exact;
         k->widens = f->widens && f->type == TYPE_I64;
         k->inferred = k->widens;
     }
@@ -180,8 +182,10 @@ static enum rc find_types(struct csv_reader *r, const struct csv_conf *conf,
                           struct columns *c, struct err *err)
 {
     bool any = false;
-    for (size_t k = 0; k < r->n_cols; k++)
+    for (size_t k = 0; k < r->n_cols; k++) {
         c->at[k].inferred = c->at[k].wanted;
+        c->at[k].exact = conf->exact;
+    }
     enum rc rc = take_fields(r, conf, c, err);
     if (rc)
         return rc;
@@ -204,7 +208,9 @@ static void add_column(struct csv_reader *r, size_t k, const struct csv_column *
                        bool empty_is_null)
 {
     struct type type = type_of(c->type, c->type != TYPE_STR || empty_is_null);
+    bool number = c->type == TYPE_I64 || c->type == TYPE_F64;
     r->plan[r->schema.n] = k;
+    r->exact[r->schema.n] = c->exact && number;
     struct data_field *f = data_schema_add(&r->schema, str_c(r->names[k]), &type);
     data_field_explain(&r->schema, f, c->why);
     f->unseen = c->unseen;
@@ -223,6 +229,7 @@ static enum rc plan_columns(struct csv_reader *r, const struct csv_conf *conf,
     if (rc == RC_OK)
         rc = find_types(r, conf, &c, err);
     r->plan = mem_calloc(r->n_cols, sizeof(*r->plan));
+    r->exact = mem_calloc(r->n_cols, sizeof(*r->exact));
     for (size_t k = 0; rc == RC_OK && k < r->n_cols; k++)
         if (c.at[k].wanted)
             add_column(r, k, &c.at[k], conf->empty_is_null);

@@ -26,6 +26,7 @@ void csv_close(struct csv_reader *r)
         mem_free(r->names[i]);
     mem_free(r->names);
     mem_free(r->plan);
+    mem_free(r->exact);
     mem_free(r->before);
     mem_free(r->faults.at);
     mem_free(r);
@@ -122,6 +123,9 @@ static enum rc read_slice(struct csv_reader *r, const struct csv_rows *rows,
                                     &b->cols[k], &r->faults, err);
         if (rc)
             return rc;
+        if (r->exact[k])
+            csv_field_exact(rows, col, col + 1 == r->n_cols, b->cols[k].type->id,
+                            &r->faults);
     }
     return RC_OK;
 }

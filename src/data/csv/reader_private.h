@@ -13,6 +13,7 @@ struct csv_reader {
     char **names;            /* owned; [n_cols], all columns of the file */
     size_t n_cols;           /* of the file */
     size_t *plan;            /* [schema.n]: which column of the file */
+    bool *exact;             /* [schema.n]: its numbers must tell their texts */
     struct csv_cursor start; /* behind the header, and blank lines at the front */
     int64_t least;           /* where the first record may start */
     bool empty_is_null, skip_bad;
