@@ -7,6 +7,7 @@ static const char *const titles[] = {
     [CKPT_MISSING] = "not in the checkpoint",
     [CKPT_EXTRA] = "not in the model",
     [CKPT_SHAPE] = "different",
+    [CKPT_MEANING] = "with rows that mean other ids",
     [CKPT_ROWS] = "read in part",
 };
 

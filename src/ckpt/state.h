@@ -54,6 +54,7 @@ enum ckpt_diff_kind {
     CKPT_MISSING, /* the model has it, the checkpoint does not */
     CKPT_EXTRA,   /* the checkpoint has it, the model does not */
     CKPT_SHAPE,   /* both have it, in other shapes or types */
+    CKPT_MEANING, /* a table whose rows stand for other ids; it keeps its values */
     CKPT_ROWS,    /* a table with another number of rows, of which all common were read */
     CKPT_DIFF_KINDS
 };
@@ -85,6 +86,11 @@ struct ckpt_load {
     bool other_shapes;          /* with partial: what has another shape keeps its value */
     bool no_optimizer;          /* leave out CKPT_OPTIMIZER */
     const struct ckpt_map *map; /* names in the checkpoint; NULL: the same */
+    /* Why rows of a table of the model stand for other ids there, NULL: they do not; the
+     * table then keeps its values, unless another shape is an error, as this then is.
+     */
+    const char *(*other_rows)(void *arg, int table);
+    void *arg;
 };
 
 /* Compares everything first, then reads: on failure the model is untouched. *report is

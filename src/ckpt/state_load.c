@@ -398,10 +398,14 @@ static void plan_table(struct loader *l, const struct lookup *lookup, int table)
     const char *why = weight ? plan_form(l, &j) : NULL;
     if (!why && lookup_tracks(lookup, table) && !l->how->partial)
         why = plan_touched(l, &j);
+    const char *other =
+        weight && l->how->other_rows ? l->how->other_rows(l->how->arg, table) : NULL;
     if (why)
         ckpt_report_add(l->report, CKPT_SHAPE, name, why);
+    else if (other)
+        ckpt_report_add(l->report, CKPT_MEANING, name, other);
     mem_free(name);
-    if (weight && !why)
+    if (weight && !why && !other)
         VEC_PUSH(&l->tables, j);
 }
 
@@ -457,10 +461,9 @@ static enum rc plan_state(struct loader *l, const struct ckpt_state *s, struct e
     if (rc)
         return rc;
     const struct ckpt_report *r = l->report;
-    bool nothing = (r->counts[CKPT_MISSING] || r->counts[CKPT_SHAPE]) &&
-                   l->dense.n + l->tables.n == 0;
-    if ((r->counts[CKPT_SHAPE] && !l->how->other_shapes) || nothing ||
-        (!l->how->partial && r->diffs.n))
+    size_t differ = r->counts[CKPT_SHAPE] + r->counts[CKPT_MEANING];
+    bool nothing = (r->counts[CKPT_MISSING] || differ) && l->dense.n + l->tables.n == 0;
+    if ((differ && !l->how->other_shapes) || nothing || (!l->how->partial && r->diffs.n))
         return ckpt_report_error(r, err);
     return RC_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "ckpt/state.h"
+#include "train/row_meaning.h"
 
 #define OPTIM_PREFIX "optimizer."
 #define STATE_PREFIX "state."
@@ -79,17 +80,19 @@ static enum rc load_optimizer(struct train_session *s, const struct ckpt *c,
 }
 
 /* Some names of one kind; the states that belong to tensors go without saying. */
-static void list_names(const struct ckpt_report *r, enum ckpt_diff_kind kind, char *out,
-                       size_t size)
+static void list_names(const struct ckpt_report *r, enum ckpt_diff_kind kind, bool reason,
+                       char *out, size_t size)
 {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < r->diffs.n; i++) {
         const char *name = r->diffs.at[i].name;
         if (r->diffs.at[i].kind != kind || str_starts(name, OPTIM_PREFIX))
             continue;
+        const char *why = reason ? r->diffs.at[i].text : "";
         if (n++ < NAMES_SHOWN && at < size)
-            at += (size_t)snprintf(out + at, size - at, "%s'%.80s'", n > 1 ? ", " : "",
-                                   name);
+            at += (size_t)snprintf(out + at, size - at, "%s'%.80s'%s%.120s%s",
+                                   n > 1 ? ", " : "", name, *why ? " (" : "", why,
+                                   *why ? ")" : "");
     }
     if (n > NAMES_SHOWN && at < size)
         snprintf(out + at, size - at, " and %zu more", n - NAMES_SHOWN);
@@ -97,9 +100,10 @@ static void list_names(const struct ckpt_report *r, enum ckpt_diff_kind kind, ch
 
 static void list_rest(const struct ckpt_report *r, struct train_fine_tune_result *out)
 {
-    list_names(r, CKPT_MISSING, out->missing, sizeof(out->missing));
-    list_names(r, CKPT_SHAPE, out->shapes, sizeof(out->shapes));
-    list_names(r, CKPT_EXTRA, out->extra, sizeof(out->extra));
+    list_names(r, CKPT_MISSING, false, out->missing, sizeof(out->missing));
+    list_names(r, CKPT_SHAPE, false, out->shapes, sizeof(out->shapes));
+    list_names(r, CKPT_EXTRA, false, out->extra, sizeof(out->extra));
+    list_names(r, CKPT_MEANING, true, out->meanings, sizeof(out->meanings));
 }
 
 enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
@@ -120,7 +124,11 @@ enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
         how.map = &map;
     }
     state.params = graph_params(s->model->graph, &state.n_params);
+    struct train_row_meaning *meaning = train_row_meaning_create(s, c);
+    how.other_rows = train_row_meaning_differs;
+    how.arg = meaning;
     enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
+    train_row_meaning_destroy(meaning);
     out->loaded = report.n_loaded;
     list_rest(&report, out);
     if (!rc && !conf->fresh)

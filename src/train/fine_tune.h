@@ -13,12 +13,13 @@ struct train_fine_tune_result {
      * the checkpoint does not have, that have another shape there, that only it has.
      */
     char missing[300], shapes[300], extra[300];
+    char meanings[400]; /* tables whose rows stand for other ids there, and why */
 };
 
 struct train_fine_tune_conf {
     const char *map; /* path of a file (ckpt/map.h), or NULL */
     bool fresh;      /* discard the optimizer state */
-    bool strict;     /* another shape is an error */
+    bool strict;     /* another shape, or rows of another meaning, are an error */
 };
 
 /* Parameters and tables that the checkpoint has, and unless `fresh` the states that

@@ -301,6 +301,8 @@ static void tell_rest(const struct train_fine_tune_result *r, const struct train
     if (r->shapes[0])
         trainer_note(t, "of another shape in that checkpoint, and begin anew: %s",
                      r->shapes);
+    if (r->meanings[0])
+        trainer_note(t, "initialised anew: rows mean other ids: %s", r->meanings);
     if (r->extra[0])
         trainer_note(t, "only in that checkpoint, and left out: %s", r->extra);
 }

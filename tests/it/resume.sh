@@ -276,6 +276,54 @@ schedules_go_on_unless_they_are_told_to_begin_anew()
 }
 
 # Features come and go: what is left of the model is not trained again.
+# Rows are ids: a table whose rows stand for other ones is of no use.
+tables_whose_rows_mean_other_ids_are_not_loaded()
+{
+    config
+    data
+    trained a --set train_config.num_steps=6
+    sed 's/hash_bucket_size: 1000/hash_bucket_size: 900/' -i c.config
+    trained b --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_has "note: initialised anew: rows mean other ids: "
+    err_has "user_id_emb.weight' (hash_bucket_size 900, was 1000)"
+    trained c --set train_config.num_steps=1 --fine-tune a --strict
+    status 2
+    err_has "E1510"
+    err_has "with rows that mean other ids: "
+    # as many rows by other means
+    sed 's/hash_bucket_size: 900/num_buckets: 1000/' -i c.config
+    trained d --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_has "user_id_emb.weight' (num_buckets, was hash_bucket_size)"
+    # more numbers are the same numbers, and some
+    trained e --set train_config.num_steps=1
+    sed 's/num_buckets: 1000/num_buckets: 2000/' -i c.config
+    trained f --set train_config.num_steps=1 --fine-tune e
+    status 0
+    err_lacks "rows mean other ids"
+    sed 's/boundaries: \[1, 10, 100\]/boundaries: [1, 20, 100]/' -i c.config
+    trained g --set train_config.num_steps=1 --fine-tune e
+    status 0
+    err_has "price_emb.weight' (other boundaries)"
+}
+
+words_may_be_added_behind_a_vocabulary()
+{
+    config
+    data
+    sed 's/hash_bucket_size: 500/vocab_list: ["1", "2", "3"]/' -i c.config
+    trained a --set train_config.num_steps=3
+    sed 's/"1", "2", "3"/"1", "2", "3", "4"/' -i c.config
+    trained b --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_lacks "rows mean other ids"
+    sed 's/"1", "2", "3", "4"/"2", "1", "3"/' -i c.config
+    trained c --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_has "cate_id_emb.weight' (vocab_list has '2' where it had '1')"
+}
+
 features_may_be_added_and_removed_when_fine_tuning()
 {
     config && data
@@ -339,7 +387,7 @@ a_map_of_names_carries_weights_over()
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
     a_checkpoint_of_a_pass_end_goes_on_exactly an_evaluation_of_a_pass_end_is_made_up_for \
-    features_may_be_added_and_removed_when_fine_tuning a_mistyped_model_dir_is_said \
+    tables_whose_rows_mean_other_ids_are_not_loaded words_may_be_added_behind_a_vocabulary features_may_be_added_and_removed_when_fine_tuning a_mistyped_model_dir_is_said \
     a_run_that_ended_early_stays_ended layers_of_few_values_go_on_exactly \
     what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
