@@ -129,6 +129,8 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
         rc = train_score_create(s, false, &score, err);
     if (!rc)
         rc = train_evaluate(s, score, NULL, NULL, diags, &lines, &n, err);
+    if (!rc && s->outside && s->outside[0])
+        fprintf(stderr, "note: %s", s->outside);
     if (!rc)
         rc = print_result(c, pc, lines, n, ckpt_step(ckpt), err);
     train_score_destroy(score);

@@ -136,7 +136,7 @@ bool bucket_text(const struct fg_bucket *b, struct str s, int64_t *id)
         if (!bucket_parse(s, id, &over))
             return false;
         if (over || *id < 0 || (uint64_t)*id >= b->n)
-            *id = 0;
+            *id = BUCKET_OUTSIDE;
         return true;
     case BUCKET_NONE:
         break;
@@ -222,7 +222,7 @@ int64_t bucket_i64(const struct fg_bucket *b, int64_t v)
     char text[24];
     switch (b->kind) {
     case BUCKET_NUM:
-        return v < 0 || (uint64_t)v >= b->n ? 0 : v;
+        return v < 0 || (uint64_t)v >= b->n ? BUCKET_OUTSIDE : v;
     case BUCKET_BOUNDS:
         return bounded(b, (float)v);
     case BUCKET_HASH:
@@ -244,7 +244,8 @@ int64_t bucket_f64(const struct fg_bucket *b, double v)
     case BUCKET_BOUNDS:
         return bounded(b, (float)v);
     case BUCKET_NUM: /* a NaN is outside */
-        return v > -1.0 && v < (double)b->n && v < 9223372036854775807.0 ? (int64_t)v : 0;
+        return v > -1.0 && v < (double)b->n && v < 9223372036854775807.0 ? (int64_t)v
+                                                                         : BUCKET_OUTSIDE;
     case BUCKET_HASH:
         str_from_f64(v, text);
         return hashed(b, str_c(text));

@@ -9,10 +9,13 @@
 enum bucket_kind {
     BUCKET_NONE,
     BUCKET_HASH,   /* hash of the text modulo n */
-    BUCKET_NUM,    /* the integer itself; outside [0, n): 0 */
+    BUCKET_NUM,    /* the integer itself; outside [0, n): BUCKET_OUTSIDE */
     BUCKET_VOCAB,  /* the id of a known text, else `unknown` */
     BUCKET_BOUNDS, /* how many bounds are at or below the number, in float32 */
 };
+
+/* In place of an id that is outside; whoever ends a feature counts it and makes it 0. */
+#define BUCKET_OUTSIDE INT64_C(-1)
 
 struct fg_bucket {
     enum bucket_kind kind;

@@ -105,6 +105,10 @@ struct feature_out {
     const int64_t *step_offsets; /* [steps + 1]; sparse sequences */
     const float *values;         /* dense */
     bool single;                 /* every row has exactly one id */
+    struct {
+        int64_t n, row; /* ids outside the table, which are 0; the row of the first */
+        char value[48]; /* and its column's value there */
+    } outside;
     struct feature_mem own_ids, own_offsets, own_weights, own_seq, own_step, own_values;
 };
 

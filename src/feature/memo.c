@@ -56,7 +56,7 @@ static enum rc find_out(struct fg_run *x, struct fg_memo *m, uint32_t code, bool
         return rc;
     }
     int64_t *slot = (int64_t *)m->slot.p + code;
-    if (m->ids.n - begin == 1) {
+    if (m->ids.n - begin == 1 && m->ids.at[begin] >= 0) {
         *slot = m->ids.at[--m->ids.n];
         return RC_OK;
     }

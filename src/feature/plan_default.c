@@ -62,12 +62,18 @@ static void set_values(struct fg *f, const double *v, size_t n)
     f->has_def = true;
 }
 
+/* A default outside its table is 0. */
+static int64_t within(int64_t id)
+{
+    return id == BUCKET_OUTSIDE ? 0 : id;
+}
+
 static void set_number_ids(struct fg *f, const double *v, size_t n)
 {
     f->def_ids = mem_calloc(n + 1, sizeof(*f->def_ids));
     f->n_def = (int64_t)n;
     for (size_t i = 0; i < n; i++)
-        f->def_ids[i] = bucket_f64(&f->bucket, v[i]);
+        f->def_ids[i] = within(bucket_f64(&f->bucket, v[i]));
 }
 
 static void from_numbers(struct fg *f, struct diags *diags, const char *field,
@@ -97,7 +103,7 @@ static void from_text(struct fg *f, struct diags *diags)
         return;
     }
     f->def_ids = mem_calloc(1, sizeof(*f->def_ids));
-    f->def_ids[0] = id;
+    f->def_ids[0] = within(id);
     f->n_def = 1;
 }
 

@@ -218,6 +218,43 @@ static enum rc run_rows(struct fg_run *x)
     return rc;
 }
 
+/* The value that a message names, as JSON shows it. */
+static void show_outside(struct fg_run *x)
+{
+    const struct fg_input *in = &x->f->in[0];
+    struct feature_out *o = x->out;
+    const struct column *c = x->f->n_in && in->slot >= 0 ? fg_column(x, in) : NULL;
+    struct buf b;
+    o->outside.value[0] = '\0';
+    if (!c || c->n == 0)
+        return;
+    buf_init(&b, 1 << 20);
+    column_print_json(c, c->n == 1 ? 0 : o->outside.row, &b);
+    snprintf(o->outside.value, sizeof(o->outside.value), "%.40s%s", buf_str(&b),
+             b.n > 40 ? "..." : "");
+    buf_release(&b);
+}
+
+/* Ids outside their table become 0, and are counted. */
+static void replace_outside(struct fg_run *x)
+{
+    struct feature_out *o = x->out;
+    int64_t *ids = o->own_ids.p, n = 0, first = 0, row = 0;
+    for (int64_t i = 0; i < o->n_ids; i++)
+        n += ids[i] < 0;
+    o->outside.n = n;
+    if (LIKELY(n == 0))
+        return;
+    while (ids[first] >= 0)
+        first++;
+    while (o->offsets[row + 1] <= first)
+        row++;
+    o->outside.row = row;
+    show_outside(x);
+    for (int64_t i = first; i < o->n_ids; i++)
+        ids[i] = ids[i] < 0 ? 0 : ids[i];
+}
+
 static enum rc run_feature(struct fg_run *x)
 {
     bool done = false;
@@ -234,6 +271,8 @@ static enum rc run_feature(struct fg_run *x)
         rc = run_rows(x);
     if (!rc)
         sink_finish(x);
+    if (!rc && x->f->bucket.kind == BUCKET_NUM && x->f->sink == SINK_IDS)
+        replace_outside(x);
     return rc;
 }
 

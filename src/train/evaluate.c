@@ -124,6 +124,19 @@ static enum rc each_batch(struct train_session *s, struct scores *x,
     }
 }
 
+/* A pass that was cut short has not told yet. */
+static void keep_outside(struct train_session *s, struct train_rounds *r)
+{
+    struct buf b;
+    buf_init(&b, (size_t)1 << 24);
+    train_rounds_outside(r, true, &b);
+    if (!b.n)
+        train_rounds_outside(r, false, &b);
+    mem_free(s->outside);
+    s->outside = mem_strdup(buf_str(&b));
+    buf_release(&b);
+}
+
 static bool uses_average(const struct train_session *s)
 {
     const struct pc_EvalConfig *c = s->conf->eval_config;
@@ -146,6 +159,8 @@ static enum rc run_over(struct train_session *s, struct train_score *score,
         if (uses_average(s))
             optim_ema_swap(s->ema);
         rc = each_batch(s, &x, r, most, tick, err);
+        if (!rc)
+            keep_outside(s, r);
         if (uses_average(s))
             optim_ema_swap(s->ema);
     }

@@ -18,6 +18,7 @@ struct feeder_slot {
     struct buf position;
     int64_t epoch;
     bool pass_end;
+    struct buf outside; /* of a pass that ends here */
     int64_t time_ms;
     struct train_where where;
     int64_t begun_ns, read_ns, made_ns;
@@ -42,6 +43,7 @@ struct train_feeder {
     pthread_cond_t changed;
     int head, n; /* filled slots: head, head + 1, ... */
     bool stop, ended;
+    struct train_outside outside; /* of the pass under way */
     enum rc rc; /* of the thread; the reader gets it after the batches before it */
     struct err err;
 };
@@ -92,6 +94,21 @@ static enum rc make_features(struct train_feeder *f, const struct batch *rows,
     return feature_run_sampled(f->conf.plan, f->scratch, &sampled, f->mask.at, out, err);
 }
 
+static void count_outside(struct train_feeder *f, const struct feeder_slot *s)
+{
+    pthread_mutex_lock(&f->lock);
+    train_outside_add(&f->outside, f->conf.plan, s->features, &s->where);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void end_outside(struct train_feeder *f, struct feeder_slot *s)
+{
+    buf_clear(&s->outside);
+    pthread_mutex_lock(&f->lock);
+    train_outside_take(&f->outside, f->conf.plan, &s->outside);
+    pthread_mutex_unlock(&f->lock);
+}
+
 /* Fills one slot; *over when the last pass ended with it. */
 static enum rc fill_slot(struct train_feeder *f, struct feeder_slot *s, int64_t *epoch,
                          bool *over, struct err *err)
@@ -107,11 +124,14 @@ static enum rc fill_slot(struct train_feeder *f, struct feeder_slot *s, int64_t 
     s->time_ms = dataset_time(f->data);
     if (!rows) {
         *over = ++*epoch == f->conf.epochs;
+        end_outside(f, s);
     } else {
         train_where_take(&s->where, f->data);
         rc = make_features(f, rows, s->features, err);
         if (rc)
             train_where_name(&s->where, err);
+        else
+            count_outside(f, s);
     }
     s->made_ns = clock_mono_ns();
     if (!rc && f->conf.positions) {
@@ -149,6 +169,7 @@ static void make_ring(struct train_feeder *f)
     for (int i = 0; i < f->depth; i++) {
         f->ring[i].features = feature_batch_create(f->conf.plan);
         buf_init(&f->ring[i].position, (size_t)1 << 30);
+        buf_init(&f->ring[i].outside, (size_t)1 << 24);
     }
 }
 
@@ -222,11 +243,13 @@ void train_feeder_close(struct train_feeder *f)
     for (int i = 0; f->ring && i < f->depth; i++) {
         feature_batch_destroy(f->ring[i].features);
         buf_release(&f->ring[i].position);
+        buf_release(&f->ring[i].outside);
     }
     mem_free(f->ring);
     feature_scratch_destroy(f->scratch);
     sampler_scratch_destroy(f->draws);
     sampler_close(f->sampler);
+    train_outside_release(&f->outside);
     train_mask_release(&f->mask);
     dataset_close(f->data);
     pthread_cond_destroy(&f->changed);
@@ -270,6 +293,21 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct 
                                   .read_ns = s->read_ns,
                                   .made_ns = s->made_ns};
     return rc;
+}
+
+void train_feeder_outside(struct train_feeder *f, bool pass, struct buf *out)
+{
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < f->n; i++) { /* of passes that ended, and have not been told */
+        struct feeder_slot *s = &f->ring[(f->head + i) % f->depth];
+        if (s->pass_end && (!pass || i == 0)) {
+            buf_puts(out, buf_str(&s->outside));
+            buf_clear(&s->outside);
+        }
+    }
+    if (!pass)
+        train_outside_take(&f->outside, f->conf.plan, out);
+    pthread_mutex_unlock(&f->lock);
 }
 
 const char *train_feeder_notes(const struct train_feeder *f)

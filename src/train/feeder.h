@@ -12,6 +12,7 @@
 #include "data/sampler/sampler.h"
 #include "feature/feature.h"
 #include "train/mask.h"
+#include "train/outside.h"
 #include "train/where.h"
 
 struct train_feeder;
@@ -51,6 +52,10 @@ void train_feeder_close(struct train_feeder *f); /* NULL is fine; stops the thre
 enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out,
                           struct err *err) MUST_CHECK;
 
+/* Lines about values outside their tables: of the pass whose end was handed out last, or
+ * of what has been read since.
+ */
+void train_feeder_outside(struct train_feeder *f, bool pass, struct buf *out);
 /* What a sampler found odd, a line each; "" when there is none. */
 const char *train_feeder_notes(const struct train_feeder *f);
 int64_t

@@ -270,6 +270,12 @@ uint64_t train_rounds_digest(const struct train_rounds *r)
     return train_feeder_digest(r->streams[0].feeder);
 }
 
+void train_rounds_outside(struct train_rounds *r, bool pass, struct buf *out)
+{
+    for (int i = 0; i < r->shards.n; i++)
+        train_feeder_outside(r->streams[i].feeder, pass, out);
+}
+
 const struct data_schema *train_rounds_schema(const struct train_rounds *r)
 {
     return train_feeder_schema(r->streams[0].feeder);

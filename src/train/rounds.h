@@ -68,6 +68,10 @@ void train_rounds_name(const struct train_rounds *r, int shard, struct err *err)
 const char *train_rounds_notes(const struct train_rounds *r);
 int64_t train_rounds_rows(const struct train_rounds *r);
 uint64_t train_rounds_digest(const struct train_rounds *r);
+/* Lines about values outside their tables, of this rank: of the pass that just ended
+ * (`pass`), or of what has been read since.
+ */
+void train_rounds_outside(struct train_rounds *r, bool pass, struct buf *out);
 const struct data_schema *train_rounds_schema(const struct train_rounds *r);
 size_t train_rounds_files(const struct train_rounds *r);
 int64_t train_rounds_waited(const struct train_rounds *r);

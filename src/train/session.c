@@ -223,6 +223,7 @@ void train_session_destroy(struct train_session *s)
     if (!s->shared)
         feature_plan_destroy(s->plan);
     data_schema_release(&s->columns);
+    mem_free(s->outside);
     mem_free(s);
 }
 

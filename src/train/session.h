@@ -86,6 +86,7 @@ struct train_session {
     uint64_t schedule_step, schedule_epoch;
     /* At which the data began: num_steps and its passes count from here. */
     uint64_t data_step, data_epoch;
+    char *outside; /* lines about values outside their tables in the last evaluation */
     /* Types of the columns that it reads (train/columns.h); empty: not known yet. */
     struct data_schema columns;
     int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */

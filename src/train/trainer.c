@@ -91,11 +91,21 @@ static enum rc show_progress(struct trainer *t, struct err *err)
     return due || live ? tell_progress(t, due, err) : RC_OK;
 }
 
+static void note_outside(struct trainer *t, bool pass)
+{
+    struct buf b;
+    buf_init(&b, (size_t)1 << 24);
+    train_rounds_outside(t->rounds, pass, &b);
+    trainer_note_lines(t, pass ? "training data" : "training data so far", buf_str(&b));
+    buf_release(&b);
+}
+
 /* Comes once more in a run that goes on from the checkpoint of a pass's end. */
 static enum rc end_of_pass(struct trainer *t, int64_t epoch, struct err *err)
 {
     uint32_t every = t->tc->save_checkpoints_epochs;
     t->session->epoch = t->session->data_epoch + (uint64_t)epoch + 1;
+    note_outside(t, true);
     if (!every || t->session->epoch % every != 0 || t->session->step <= 1)
         return RC_OK;
     enum rc rc = trainer_save(t, err);
@@ -293,6 +303,8 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     /* The last checkpoint was there already, from a run that did not come to this. */
     if (!rc && over && t->best.last_step < t->saved_step)
         rc = trainer_evaluate(t, err);
+    if (!rc)
+        note_outside(t, false);
     enum rc saved = trainer_saved(t, true, rc ? NULL : err);
     fill_result(t, (double)(clock_mono_ns() - start) * 1e-9, out);
     return rc ? rc : saved;

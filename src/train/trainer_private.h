@@ -82,6 +82,9 @@ enum rc trainer_set_up(struct trainer *t, struct err *err) MUST_CHECK;
 void trainer_tear_down(struct trainer *t);
 void trainer_note(const struct trainer *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* A note for each line of the text, which may be NULL. */
+void trainer_note_lines(const struct trainer *t, const char *about, const char *text);
+
 /* Of several ranks one writes files and speaks. */
 bool trainer_writes(const struct trainer *t);
 

@@ -102,6 +102,7 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
     if (rc)
         return rc;
     tell_evaluation(t, lines, n, (double)(clock_mono_ns() - start) * 1e-9);
+    trainer_note_lines(t, "evaluation data", t->session->outside);
     note_undefined(t, lines, n);
     t->early = out_of_patience(t);
     return RC_OK;

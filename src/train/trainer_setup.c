@@ -36,6 +36,14 @@ void trainer_note(const struct trainer *t, const char *fmt, ...)
         t->o->watch.note(t->o->watch.arg, text);
 }
 
+void trainer_note_lines(const struct trainer *t, const char *about, const char *text)
+{
+    struct str rest = str_c(text ? text : ""), line;
+    while (rest.n && str_split(&rest, '\n', &line))
+        if (line.n)
+            trainer_note(t, "%s: %.*s", about, (int)line.n, line.p);
+}
+
 /* The config as it is after all edits, kept beside the checkpoints. */
 static enum rc write_config(struct trainer *t, struct err *err)
 {
@@ -290,7 +298,10 @@ static enum rc check_evaluation(struct trainer *t, struct err *err)
     const char *path = t->conf->eval_input_path;
     if (!path[0] || strstr(path, "kafka://")) /* a stream would lose the batch */
         return RC_OK;
-    return train_evaluate_try(t->session, t->eval, t->diags, err);
+    enum rc rc = train_evaluate_try(t->session, t->eval, t->diags, err);
+    if (!rc)
+        trainer_note_lines(t, "evaluation data, first rows", t->session->outside);
+    return rc;
 }
 
 /* What a checkpoint to start from did not give, or gave in vain. */

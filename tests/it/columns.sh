@@ -241,6 +241,28 @@ END
     err_has "with which the model was trained"
 }
 
+# A number beyond num_buckets counts as 0, which is an id of its own.
+ids_outside_their_table_are_counted_and_shown()
+{
+    files
+    sed -i 's/hash_bucket_size: 1000/num_buckets: 60/' c.config
+    run "$TRAINYARD" train c.config
+    status 0
+    err_has "note: evaluation data, first rows: feature 'id': "
+    [ "$(grep -c "note: training data: feature 'id': 160 values outside its table of 60 rows count as 0; the first is 62, row 3 of 'train1.csv' (line 4)" .err)" = 2 ] ||
+        fail "$(cat .err)"
+    err_has "note: evaluation data: feature 'id': 40 values outside its table of 60 rows count as 0; the first is 62, row 3 of 'eval.csv' (line 4)"
+    run "$TRAINYARD" eval c.config
+    status 0
+    err_has "note: feature 'id': 40 values outside its table of 60 rows count as 0; the first is 62, row 3 of 'eval.csv' (line 4)"
+    # texts of a dictionary, and negative numbers
+    { echo y,id,price; echo 1,-5,3; echo 0,7,3; echo 1,-5,3; } >a.csv
+    run "$TRAINYARD" data convert a.csv a.parquet --types id=string
+    run "$TRAINYARD" eval c.config --eval-input a.parquet --set data_config.dataset_type=ParquetDataset
+    status 0
+    err_has "note: feature 'id': 2 values outside its table of 60 rows count as 0; the first is \"-5\", row 1 of 'a.parquet'"
+}
+
 tap_cases the_types_of_columns_are_kept_with_a_checkpoint \
     a_text_among_ids_is_refused_with_its_place_and_not_another_hash_for_all \
     an_id_beyond_64_bits_and_a_fraction_are_refused \
@@ -251,4 +273,5 @@ tap_cases the_types_of_columns_are_kept_with_a_checkpoint \
     all_files_of_a_glob_have_one_type \
     an_export_has_the_types_too \
     a_parquet_column_of_fractions_is_not_a_column_of_ids \
-    a_checkpoint_without_types_takes_those_of_the_data
+    a_checkpoint_without_types_takes_those_of_the_data \
+    ids_outside_their_table_are_counted_and_shown

@@ -138,7 +138,7 @@ static void whole_numbers(struct fg_run *x, const struct column *col)
     uint64_t n = x->f->bucket.n;
     const int64_t *v = col->values;
     for (int64_t r = 0; r < x->rows; r++)
-        ids[r] = (uint64_t)v[r] < n ? v[r] : 0;
+        ids[r] = (uint64_t)v[r] < n ? v[r] : BUCKET_OUTSIDE;
     for (int64_t r = 0; r < x->rows; r++)
         offsets[r + 1] = r + 1;
     x->n = x->rows;
@@ -310,7 +310,7 @@ static const char *short_steps(struct writer *w, const char *p, const char *end,
         const char *at = p + n;
         if (UNLIKELY(!n || at > end || (at < end && *at != delim)))
             return p;
-        w->ids[w->n++] = (uint64_t)v < n_buckets ? v : 0;
+        w->ids[w->n++] = (uint64_t)v < n_buckets ? v : BUCKET_OUTSIDE;
         *more = at < end;
         p = at + 1;
     }
