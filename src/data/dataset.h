@@ -129,6 +129,12 @@ void dataset_tell(struct dataset *d, struct buf *out);
 enum rc dataset_merge(const char *const *texts, size_t n, struct buf *out,
                       struct err *err) MUST_CHECK;
 
+/* A text that is the same for files with the same content, under whatever names, and
+ * another for others; "" when there are none.
+ */
+#define DATASET_PRINT_SIZE 17
+void dataset_print(const char *input, char out[DATASET_PRINT_SIZE]);
+
 /* What tells the files of `input` from those of a position, as a phrase for a person;
  * nothing is added to `out` when they are the same, be it under other names. RC_NOTFOUND
  * E1201, RC_FORMAT E1211.

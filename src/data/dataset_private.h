@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "data/dataset.h"
 
-#define DS_PRINT_SIZE 17 /* 16 hex digits and the end */
+#define DS_PRINT_SIZE 19 /* "2:", 16 hex digits and the end */
 #define TO_END INT64_MAX /* span.to: wherever the file ends */
 
 struct ds_file {

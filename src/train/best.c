@@ -55,6 +55,19 @@ const struct train_score_line *train_best_line(const struct train_best *b,
     return l && l->defined && isfinite(l->value) ? l : NULL;
 }
 
+bool train_best_data(struct train_best *b, const char *data)
+{
+    bool other = b->data[0] && data[0] && strcmp(b->data, data) != 0;
+    if (other) {
+        b->found = false;
+        b->since = 0;
+        b->step = -1;
+    }
+    if (data[0])
+        snprintf(b->data, sizeof(b->data), "%s", data);
+    return other;
+}
+
 bool train_best_take(struct train_best *b, int64_t step,
                      const struct train_score_line *lines, size_t n)
 {
@@ -82,6 +95,7 @@ static bool take_text(struct train_best *b, struct str text, int64_t last_step)
     struct diags diags = {0};
     VEC(struct train_score_line) lines = {0};
     int64_t step = -1;
+    const char *data = "";
     enum rc rc = source_from(TRAIN_RESULTS, text.p, text.n, &doc.src, NULL);
     if (!rc)
         rc = json_parse(&doc, &diags);
@@ -93,11 +107,14 @@ static bool take_text(struct train_best *b, struct str text, int64_t last_step)
         l.defined = node_number(e->value, &l.value);
         if (str_is(e->key, "global_step"))
             (void)!node_i64(e->value, &step);
+        else if (str_is(e->key, TRAIN_RESULTS_DATA) && e->value->kind == NODE_STR)
+            data = e->value->text.p;
         else
             VEC_PUSH(&lines, l);
     }
     bool whole = step >= 0 && step <= last_step;
     if (whole) {
+        train_best_data(b, data);
         train_best_take(b, step, lines.at, lines.n);
         b->last_step = step;
     }

@@ -41,10 +41,11 @@ struct trainer {
     struct train_score *moving, *eval; /* train metrics; metrics of evaluations */
     struct train_model_lock *lock;
     struct ckpt_saver *saver;
-    int64_t told_step;               /* the last checkpoint that was told to be safe */
-    struct train_summary *summary;   /* NULL: none */
-    struct train_row_dump *row_dump; /* NULL: none */
-    struct train_trace *trace;       /* NULL: none, or written */
+    int64_t told_step;                  /* the last checkpoint that was told to be safe */
+    struct train_summary *summary;      /* NULL: none */
+    struct train_row_dump *row_dump;    /* NULL: none */
+    struct train_trace *trace;          /* NULL: none, or written */
+    char eval_data[DATASET_PRINT_SIZE]; /* what evaluations are on */
     struct train_best best;
     struct buf config;         /* text of the effective config */
     const char *position;      /* in the data, of the checkpoint that it goes on from */

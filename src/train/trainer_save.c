@@ -26,6 +26,10 @@ static enum rc append_result(const struct trainer *t,
     struct buf b;
     buf_init(&b, 1 << 20);
     train_score_json(lines, n, t->saved_step, &b);
+    if (t->eval_data[0] && b.n > 2) {
+        b.n -= 2; /* the closing brace and the end of the line */
+        buf_printf(&b, ", \"" TRAIN_RESULTS_DATA "\": \"%s\"}\n", t->eval_data);
+    }
     enum rc rc = fs_add_line(path, buf_str(&b), b.n, err);
     buf_release(&b);
     mem_free(path);
@@ -35,6 +39,11 @@ static enum rc append_result(const struct trainer *t,
 static void tell_evaluation(struct trainer *t, const struct train_score_line *lines,
                             size_t n, double seconds)
 {
+    bool found = t->best.found;
+    if (train_best_data(&t->best, t->eval_data) && found)
+        trainer_note(t,
+                     "other evaluation data than before: which checkpoint is the best is "
+                     "decided anew, from this evaluation on");
     struct train_best before = t->best;
     struct train_evaluation e = {.step = t->saved_step,
                                  .rows = train_score_rows(t->eval),

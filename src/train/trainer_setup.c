@@ -300,6 +300,8 @@ static enum rc check_evaluation(struct trainer *t, struct err *err)
         return RC_OK;
     enum rc rc = train_evaluate_try(t->session, t->eval, t->diags, err);
     if (!rc)
+        dataset_print(path, t->eval_data);
+    if (!rc)
         trainer_note_lines(t, "evaluation data, first rows", t->session->outside);
     return rc;
 }

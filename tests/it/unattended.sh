@@ -87,6 +87,50 @@ the_same_name_with_other_content_is_other_data()
     err_has "note: other data than the checkpoint's ('data/train/part-0.parquet' has other content)"
 }
 
+# As many bytes, and the same ones at both ends.
+content_counts_in_the_middle_of_a_file_too()
+{
+    config
+    sed -i 's/ParquetDataset/CsvDataset with_header: true/; s/num_epochs: 2/num_epochs: 1/
+        s/data\/train/data\/train.csv/; s/data\/eval/data\/eval.csv/' c.config
+    data
+    "$TRAINYARD" data convert data/train data/train.csv 2>/dev/null
+    "$TRAINYARD" data convert data/eval data/eval.csv 2>/dev/null
+    trained m --set train_config.num_steps=5
+    status 0
+    trained m --continue --set train_config.num_steps=7
+    err_has "note: the data goes on where the checkpoint left it"
+    sed -i '1500{h;d};1501G' data/train.csv # two lines change places
+    trained m --continue
+    status 0
+    err_has "note: other data than the checkpoint's ('data/train.csv' has other content)"
+}
+
+the_best_is_looked_for_anew_on_other_evaluation_data()
+{
+    days
+    trained m --patience 3
+    status 0
+    err_lacks "other evaluation data"
+    run cat m/train_eval_result_v2.txt
+    out_has '"eval_data": "'
+    # an old result that no new one can reach
+    sed -i 's/"auc": [0-9.]*/"auc": 0.9999/' m/train_eval_result_v2.txt
+    trained m --continue --train-input day2/train --eval-input day2/eval --patience 3
+    status 0
+    err_has "note: other evaluation data than before: which checkpoint is the best is decided anew, from this evaluation on"
+    err_has "best        auc 0.456770 at step 15"
+    run "$TRAINYARD" export m/pipeline.config --export-dir x
+    status 0
+    holds x/manifest.json '"checkpoint": "m/model.ckpt-'
+    lacks x/manifest.json 0.9999
+    # the same evaluation data under another name
+    mv day2 day3
+    trained m --continue --train-input data/train --eval-input day3/eval --patience 3
+    status 0
+    err_lacks "other evaluation data"
+}
+
 data_is_restarted_or_resumed_as_told()
 {
     days
@@ -280,6 +324,8 @@ tap_cases \
     num_steps_counts_on_the_new_data \
     a_moved_path_is_the_same_data \
     the_same_name_with_other_content_is_other_data \
+    content_counts_in_the_middle_of_a_file_too \
+    the_best_is_looked_for_anew_on_other_evaluation_data \
     data_is_restarted_or_resumed_as_told \
     a_hangup_saves_and_ends \
     a_closed_output_saves_and_ends \
