@@ -2,7 +2,7 @@
 /* cmd/launch_wire.h - messages between the launchers of a run's hosts.
  *
  *     launch_wire_meet(&w, fd, listens, secret, err)  both sides, once
- *     launch_wire_send(&w, LAUNCH_JOIN, text, n, err)
+ *     launch_wire_send(&w, LAUNCH_JOIN, text, err)
  *     launch_wire_receive(&w, &m, err)
  *
  * Both sides send a random number; the key of the connection is made of the two and of the

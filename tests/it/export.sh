@@ -89,7 +89,7 @@ what_small_tables_cost_is_printed()
     run "$TRAINYARD" export c.config --export-dir f
     status 0
     out_lacks "with f32 tables"
-    local type cost=0
+    local type
     for type in int8 int4 int2; do
         run "$TRAINYARD" export c.config --export-dir $type --table-type $type --json
         status 0
