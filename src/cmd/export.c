@@ -16,7 +16,7 @@
 
 struct export_conf {
     const char *export_dir, *checkpoint, *model_dir, *asset_files, *additional,
-        *sample_input, *edit_config_json, *table_type;
+        *sample_input, *edit_config_json, *table_type, *sequence_table_type;
     struct opt_list set;
     int64_t sample_rows, threads;
     bool json, overwrite, cost;
@@ -32,6 +32,9 @@ static const struct opt opts[] = {
      .filled = true},
     {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|f16|int8|int4|int2",
                 "data type of the embedding tables; whole numbers have a scale per row")},
+    {OPT_CHOICE(struct export_conf, sequence_table_type, "same",
+                "same|f32|bf16|f16|int8|int4|int2",
+                "data type of the tables of sequences")},
     {OPT_BOOL(
         struct export_conf, cost, "true",
         "with another --table-type than f32: evaluate both and print the difference, "
@@ -69,6 +72,12 @@ static enum train_export_tables tables_of(const char *name)
                                        : EXPORT_F32;
 }
 
+/* The type that the cost is of. */
+static const char *small_type(const struct export_conf *c)
+{
+    return strcmp(c->table_type, "f32") == 0 ? c->sequence_table_type : c->table_type;
+}
+
 /* What the tables cost; a run that cannot tell says why, and goes on. */
 static void measure_cost(const struct export_conf *c, const struct conf *config,
                          const struct train_export_summary *s, struct pool *pool,
@@ -78,13 +87,16 @@ static void measure_cost(const struct export_conf *c, const struct conf *config,
     struct diags diags = {0};
     struct err err = {0};
     *out = (struct train_export_cost){0};
-    if (!c->cost || strcmp(c->table_type, "f32") == 0 || !pc->eval_input_path[0])
+    bool exact = strcmp(c->table_type, "f32") == 0 &&
+                 (strcmp(c->sequence_table_type, "same") == 0 ||
+                  strcmp(c->sequence_table_type, "f32") == 0);
+    if (!c->cost || exact || !pc->eval_input_path[0])
         return;
     if (train_export_cost(config, s->checkpoint, c->export_dir, config_farm_hash(), pool,
                           out, &diags, &err)) {
         out->metric[0] = '\0';
         fprintf(stderr, "trainyard export: note: what %s tables cost is not known: %s\n",
-                c->table_type, err.msg);
+                small_type(c), err.msg);
     }
     diags_release(&diags);
 }
@@ -109,7 +121,7 @@ static enum rc print_summary(const struct export_conf *c,
             buf_puts(&b, ", \"cost\": {\"metric\": ");
             buf_json_str(&b, cost->metric, strlen(cost->metric));
             buf_printf(&b, ", \"f32\": %.9g, \"%s\": %.9g, \"rows\": %jd}", cost->before,
-                       c->table_type, cost->after, (intmax_t)cost->rows);
+                       small_type(c), cost->after, (intmax_t)cost->rows);
         }
         buf_puts(&b, "}\n");
     } else {
@@ -121,7 +133,7 @@ static enum rc print_summary(const struct export_conf *c,
                    (intmax_t)s->samples, (double)s->bytes / 1e6);
         if (cost->metric[0])
             buf_printf(&b, "%s %.6f, with %s tables %.6f (%+.6f) on %jd rows\n",
-                       cost->metric, cost->before, c->table_type, cost->after,
+                       cost->metric, cost->before, small_type(c), cost->after,
                        cost->after - cost->before, (intmax_t)cost->rows);
     }
     config_tell_checkpoint(s->checkpoint, s->why);
@@ -148,16 +160,20 @@ static enum rc export_here(const void *conf, const struct opt_args *args, struct
     if (!rc)
         rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
     if (!rc) {
-        struct train_export_options o = {.dir = c->export_dir,
-                                         .checkpoint = c->checkpoint,
-                                         .asset_files = c->asset_files,
-                                         .extra_config = c->additional,
-                                         .sample_input = c->sample_input,
-                                         .sample_rows = c->sample_rows,
-                                         .tables = tables_of(c->table_type),
-                                         .farm_hash = config_farm_hash(),
-                                         .overwrite = c->overwrite,
-                                         .pool = pool};
+        struct train_export_options o = {
+            .dir = c->export_dir,
+            .checkpoint = c->checkpoint,
+            .asset_files = c->asset_files,
+            .extra_config = c->additional,
+            .sample_input = c->sample_input,
+            .sample_rows = c->sample_rows,
+            .tables = tables_of(c->table_type),
+            .sequence_tables = tables_of(strcmp(c->sequence_table_type, "same") == 0
+                                             ? c->table_type
+                                             : c->sequence_table_type),
+            .farm_hash = config_farm_hash(),
+            .overwrite = c->overwrite,
+            .pool = pool};
         rc = train_export_write(&config, &o, &diags, &summary, err);
     }
     if (!rc) {

@@ -319,46 +319,77 @@ static void put_args(const struct tz_program *p, const struct compat_flags *f,
     }
 }
 
-/* QUANT_EMB as the type of exported tables. Without it they stay as they are, which is
- * not what TorchEasyRec does: an export there is INT8 unless told otherwise.
+/* A type of tables by TorchEasyRec's name; NULL: none of ours. */
+static const char *quant_type(const char *name)
+{
+    static const struct {
+        const char *name, *type;
+    } types[] = {{"INT8", "int8"}, {"INT4", "int4"}, {"INT2", "int2"},
+                 {"FP16", "f16"},  {"FP32", "f32"},  {"0", "f32"}};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i].name, name) == 0)
+            return types[i].type;
+    return NULL;
+}
+
+/* QUANT_EMB as the type of pooled tables, QUANT_EC_EMB of those of sequences. Without
+ * either they stay as they are, which is not what TorchEasyRec does: pooled tables of an
+ * export are INT8 there unless told otherwise.
  */
 static void put_quant(const struct front_args *in, struct front_call *out)
 {
-    const char *quant = in->env("QUANT_EMB");
-    if (!quant || !quant[0])
-        return;
-    if (strcmp(quant, "INT8") == 0)
-        front_option(out, "table-type", "int8");
-    else if (strcmp(quant, "INT4") == 0)
-        front_option(out, "table-type", "int4");
-    else if (strcmp(quant, "INT2") == 0)
-        front_option(out, "table-type", "int2");
-    else if (strcmp(quant, "FP16") == 0)
-        front_option(out, "table-type", "f16");
-    else if (strcmp(quant, "0") == 0 || strcmp(quant, "FP32") == 0)
-        front_option(out, "table-type", "f32");
-    else
-        front_note(out, "QUANT_EMB '%s' is not supported; tables stay 32-bit floats",
-                   quant);
+    static const struct {
+        const char *variable, *option;
+    } both[] = {{"QUANT_EMB", "table-type"}, {"QUANT_EC_EMB", "sequence-table-type"}};
+    const char *pooled = in->env("QUANT_EMB");
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        const char *v = in->env(both[i].variable);
+        if (i && (!v || !v[0]) && pooled && quant_type(pooled))
+            v = "0"; /* sequences are left alone unless asked for */
+        if (!v || !v[0])
+            continue;
+        if (quant_type(v))
+            front_option(out, both[i].option, quant_type(v));
+        else
+            front_note(out, "%s '%s' is not supported; tables stay 32-bit floats",
+                       both[i].variable, v);
+    }
 }
 
-/* Switches of TorchEasyRec's export that change nothing here. */
-static void note_switches(const struct front_args *in, struct front_call *out)
+/* Switches of TorchEasyRec that change nothing here; of one program, or of all. */
+static void note_switches(const char *program, const struct front_args *in,
+                          struct front_call *out)
 {
     static const struct {
-        const char *name, *because;
+        const char *program, *name, *because;
     } switches[] = {
-        {"QUANT_EC_EMB", "tables of sequences have the type of the others (QUANT_EMB)"},
-        {"INPUT_TILE", "a scorer computes what is common to a request's rows once"},
-        {"USE_DISTRIBUTED_EMBEDDING", "an export holds its tables whole"},
-        {"DIST_QUANT", "an export holds its tables whole"},
-        {"ENABLE_AOT", "the graph is written as ONNX"},
-        {"ENABLE_TRT", "the graph is written as ONNX"},
-        {"USE_RTP", "no files for RTP are written"},
-        {"ONLINE_DENSE_EXPORT", "each export holds tables and dense parameters"}};
+        {"export", "INPUT_TILE",
+         "a scorer computes what is common to a request's rows once"},
+        {"export", "INPUT_TILE_3_ONLINE",
+         "a scorer computes what is common to a request's rows once"},
+        {"export", "USE_DISTRIBUTED_EMBEDDING", "an export holds its tables whole"},
+        {"export", "DIST_QUANT", "an export holds its tables whole"},
+        {"export", "ENABLE_AOT", "the graph is written as ONNX"},
+        {"export", "ENABLE_TRT", "the graph is written as ONNX"},
+        {"export", "MAX_EXPORT_BATCH_SIZE", "the graph takes batches of any size"},
+        {"export", "TRT_MAX_BATCH_SIZE", "the graph takes batches of any size"},
+        {"export", "TRT_MAX_SEQ_LEN", "the graph takes sequences of any length"},
+        {"train_eval", "ONLINE_DENSE_EXPORT",
+         "each export holds tables and dense parameters; `trainyard export` makes one of a "
+         "checkpoint while the run goes on"},
+        {"train_eval", "FORCE_LOAD_SHARDING_PLAN",
+         "a checkpoint fits any number of ranks"},
+        {"train_eval", "USE_INPLACE_TRUNC_NORMAL",
+         "initial values take no memory of their own"},
+        {"train_eval", "ENABLE_TMA", "it chooses kernels of a GPU library"},
+        {"", "USE_RTP", "names keep their '__', and no files for RTP are written"},
+        {"", "USE_FSSPEC", "s3:// and oss:// are read and written directly"},
+        {"", "LOCAL_CACHE_DIR", "nothing is staged: s3:// and oss:// are read directly"},
+        {"", "LOG_LEVEL", "progress and notes are always told; --log json for programs"}};
     for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
         const char *v = in->env(switches[i].name);
-        if (v && v[0] && strcmp(v, "0") != 0)
+        bool ours = !switches[i].program[0] || strcmp(switches[i].program, program) == 0;
+        if (ours && v && v[0] && strcmp(v, "0") != 0)
             front_note(out, "%s has no effect: %s", switches[i].name,
                        switches[i].because);
     }
@@ -406,10 +437,9 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
             front_word(out, p->verb);
         if (p->seeded)
             put_seed(in, out);
-        if (p->quantised) {
+        if (p->quantised)
             put_quant(in, out);
-            note_switches(in, out);
-        }
+        note_switches(p->name, in, out);
         put_args(p, &f, out);
     }
     compat_flags_release(&f);

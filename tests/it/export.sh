@@ -135,6 +135,29 @@ END
     out_lacks "with int4 tables"
 }
 
+# As in TorchEasyRec, where pooled tables and those of sequences are told apart.
+tables_of_sequences_have_a_type_of_their_own()
+{
+    "$TRAINYARD" data gen taobao --rows 1500 --out data >/dev/null 2>&1
+    sed -e 's|train_input_path: .*|train_input_path: "data/train"|' -e 's|eval_input_path: .*|eval_input_path: "data/eval"|' \
+        -e 's|model_dir: .*|model_dir: "m"|' "$TY_SOURCE/examples/din-taobao.config" >din.config
+    run "$TRAINYARD" train din.config --set train_config.num_steps=3
+    status 0
+    run "$TRAINYARD" export din.config --export-dir x --table-type int8 --sequence-table-type f32
+    status 0
+    python3 - <<'END' || fail "types: $(grep -A1 tensor x/manifest.json)"
+import json
+types = {t["tensor"]: t["type"] for t in json.load(open("x/manifest.json"))["tables"]}
+assert set(types.values()) == {"int8", "f32"}, types
+assert all((t == "f32") == (".ec_dict" in n) for n, t in types.items()), types
+END
+    run "$TRAINYARD" export din.config --export-dir y --sequence-table-type int4
+    status 0
+    out_has ", with int4 tables 0."
+    run "$TRAINYARD" parity y data/eval
+    status 0
+}
+
 a_directory_that_exists_is_left_alone()
 {
     model
@@ -192,5 +215,6 @@ a_full_disk_leaves_nothing()
 }
 
 tap_cases export_writes_a_directory_that_is_whole tables_become_smaller what_small_tables_cost_is_printed \
+    tables_of_sequences_have_a_type_of_their_own \
     a_directory_that_exists_is_left_alone what_cannot_be_exported_leaves_nothing \
     without_data_there_are_no_samples a_full_disk_leaves_nothing

@@ -39,6 +39,7 @@ struct train_export_options {
     const char *sample_input; /* NULL: train_input_path */
     int64_t sample_rows;
     enum train_export_tables tables;
+    enum train_export_tables sequence_tables; /* of features that are not pooled */
     bool farm_hash;
     bool overwrite;
     struct pool *pool; /* borrowed */

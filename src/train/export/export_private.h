@@ -24,11 +24,14 @@ static const struct {
 
 /* Dense parameters of an export are their moving averages, where there are any. */
 bool train_export_averages(const struct pc_EasyRecConfig *c);
+/* The type of a table: tables of sequences may have one of their own. */
+enum train_export_tables train_export_type_of(const struct train_export_options *o,
+                                              const struct embed_table_conf *t);
 const char *train_export_tables_name(enum train_export_tables t); /* "f32", ... */
 
 /* tensors.c: the model's tensors into files of `dir` and back. RC_FORMAT E2007. */
 enum rc train_export_put_tensors(const struct train_session *s, const char *dir,
-                                 enum train_export_tables type,
+                                 const struct train_export_options *o,
                                  struct err *err) MUST_CHECK;
 enum rc train_export_get_tensors(struct train_session *s, const char *dir,
                                  struct err *err) MUST_CHECK;

@@ -63,7 +63,7 @@ static void put_tables(const struct train_export_about *x, struct buf *b)
         put_str(b, "tensor", name);
         buf_printf(b, ", \"rows\": %jd, \"dim\": %jd, ", (intmax_t)t->rows,
                    (intmax_t)t->dim);
-        put_str(b, "type", train_export_tables_name(x->options->tables));
+        put_str(b, "type", train_export_tables_name(train_export_type_of(x->options, t)));
         buf_putc(b, '}');
         mem_free(name);
     }

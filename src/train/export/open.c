@@ -153,11 +153,22 @@ const char *train_export_checkpoint(const struct train_export *x)
     return text_of(x, "checkpoint");
 }
 
-double train_export_tolerance(const struct train_export *x)
+static double tolerance_of(const char *type)
 {
-    const char *type = text_of(x, "table_type");
     return strcmp(type, "f32") == 0    ? 0
            : strcmp(type, "int4") == 0 ? 0.5
            : strcmp(type, "int2") == 0 ? 1
                                        : 0.1;
+}
+
+/* That of the coarsest table. */
+double train_export_tolerance(const struct train_export *x)
+{
+    const struct node *tables = node_get_list(x->manifest.root, "tables");
+    double most = 0;
+    for (size_t i = 0; tables && i < tables->list.n; i++) {
+        double one = tolerance_of(node_get_text(tables->list.at[i], "type", "f32"));
+        most = one > most ? one : most;
+    }
+    return most;
 }

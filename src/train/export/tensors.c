@@ -23,6 +23,13 @@ const char *train_export_tables_name(enum train_export_tables t)
     return names[t];
 }
 
+/* Rows that are not pooled lie in collections of their own, as their names tell. */
+enum train_export_tables train_export_type_of(const struct train_export_options *o,
+                                              const struct embed_table_conf *t)
+{
+    return strstr(t->name, ".ec_dict") ? o->sequence_tables : o->tables;
+}
+
 /* --- writing --- */
 
 struct table_source {
@@ -272,7 +279,7 @@ static void close_source(struct table_source *s)
 }
 
 static enum rc put_tables(const struct train_session *s, const char *dir,
-                          enum train_export_tables type, struct err *err)
+                          const struct train_export_options *o, struct err *err)
 {
     struct lookup *l = s->model->lookup;
     size_t n_tables = (size_t)lookup_n_tables(l), n = 0;
@@ -280,6 +287,7 @@ static enum rc put_tables(const struct train_session *s, const char *dir,
     struct ckpt_st_source *sources = mem_calloc(3 * n_tables + 1, sizeof(*sources));
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n_tables && !rc; i++) {
+        enum train_export_tables type = train_export_type_of(o, lookup_table(l, (int)i));
         rc = open_source(&from[i], l, (int)i, type, err);
         if (rc)
             break;
@@ -327,9 +335,9 @@ static enum rc put_dense(const struct train_session *s, const char *dir, struct 
 }
 
 enum rc train_export_put_tensors(const struct train_session *s, const char *dir,
-                                 enum train_export_tables type, struct err *err)
+                                 const struct train_export_options *o, struct err *err)
 {
-    enum rc rc = put_tables(s, dir, type, err);
+    enum rc rc = put_tables(s, dir, o, err);
     return rc ? rc : put_dense(s, dir, err);
 }
 

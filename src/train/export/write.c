@@ -148,9 +148,10 @@ static enum rc put_all(const struct conf *conf, const struct train_export_option
                                        .step = (int64_t)s->step - 1};
     enum rc rc = put_config(conf, o, dir, err);
     if (!rc)
-        rc = train_export_put_tensors(s, dir, o->tables, err);
-    if (!rc &&
-        o->tables != EXPORT_F32) /* from here on it is the model that was written */
+        rc = train_export_put_tensors(s, dir, o, err);
+    if (!rc && (o->tables != EXPORT_F32 ||
+                o->sequence_tables !=
+                    EXPORT_F32)) /* from here on it is the model that was written */
         rc = train_export_get_tensors(s, dir, err);
     if (!rc)
         rc = put_onnx(s, dir, out->note, err);

@@ -311,15 +311,43 @@ static const char *env_trt(const char *name)
                                              : NULL;
 }
 
+static const char *env_others(const char *name)
+{
+    return strcmp(name, "QUANT_EC_EMB") == 0               ? "INT4"
+           : strcmp(name, "MAX_EXPORT_BATCH_SIZE") == 0    ? "64"
+           : strcmp(name, "FORCE_LOAD_SHARDING_PLAN") == 0 ? "1"
+           : strcmp(name, "LOG_LEVEL") == 0                ? "INFO"
+                                                           : NULL;
+}
+
+/* What belongs to another program is not mentioned. */
+static void switches_are_noted_where_they_count(void)
+{
+    check_line(
+        "tzrec export --pipeline_config_path c --export_dir x", env_others,
+        "command: export --sequence-table-type=int4 --export-dir=x -- c; "
+        "MAX_EXPORT_BATCH_SIZE has no effect: the graph takes batches of any size; "
+        "LOG_LEVEL has no effect: progress and notes are always told; --log json for "
+        "programs");
+    check_line(
+        "tzrec train_eval --pipeline_config_path c", env_others,
+        "command: train -- c; FORCE_LOAD_SHARDING_PLAN has no effect: a checkpoint "
+        "fits any number of ranks; LOG_LEVEL has no effect: progress and notes are "
+        "always told; --log json for programs");
+}
+
 static void quantisation_comes_from_the_environment(void)
 {
-    check_line("tzrec export --pipeline_config_path c --export_dir x", env_trt,
-               "command: export --table-type=f16 --export-dir=x -- c; ENABLE_TRT has no "
-               "effect: the graph is written as ONNX");
-    check_line("tzrec export --pipeline_config_path c --export_dir x", env_int8,
-               "command: export --table-type=int8 --export-dir=x -- c");
-    check_line("tzrec export --pipeline_config_path c --export_dir x", env_int4,
-               "command: export --table-type=int4 --export-dir=x -- c");
+    check_line(
+        "tzrec export --pipeline_config_path c --export_dir x", env_trt,
+        "command: export --table-type=f16 --sequence-table-type=f32 --export-dir=x -- c; ENABLE_TRT has no "
+        "effect: the graph is written as ONNX");
+    check_line(
+        "tzrec export --pipeline_config_path c --export_dir x", env_int8,
+        "command: export --table-type=int8 --sequence-table-type=f32 --export-dir=x -- c");
+    check_line(
+        "tzrec export --pipeline_config_path c --export_dir x", env_int4,
+        "command: export --table-type=int4 --sequence-table-type=f32 --export-dir=x -- c");
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int3,
                "command: export --export-dir=x -- c; QUANT_EMB 'INT3' is not supported; "
                "tables stay 32-bit floats");
@@ -434,6 +462,7 @@ static const struct tap_case cases[] = {
     TAP(empty_values_are_as_good_as_none),
     TAP(what_is_missing_or_unknown_is_named),
     TAP(the_seed_comes_from_the_environment),
+    TAP(switches_are_noted_where_they_count),
     TAP(quantisation_comes_from_the_environment),
     TAP(torchrun_starts_modules_of_tzrec),
     TAP(torchrun_trains_on_ranks),
