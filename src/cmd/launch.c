@@ -444,7 +444,7 @@ static const struct cmd_example examples[] = {
      "trainyard launch --nproc-per-node 4 train pipeline.config"},
     {"start again from the last checkpoint when a rank is lost",
      "trainyard launch --nproc-per-node 4 --max-restarts 3 train pipeline.config"},
-    {"two hosts with four ranks each: this on the first, --node-rank 1 on the second",
+    {"two hosts with four ranks each; --node-rank 1 on the second",
      "trainyard launch --nnodes 2 --node-rank 0 --master-addr host0 --rdzv-id run7 "
      "--nproc-per-node 4 train pipeline.config"},
     {0},
