@@ -34,9 +34,12 @@ fail()
 # Until a server that writes to server.log answers: its address is in $url.
 wait_for_server()
 {
-    for _ in $(seq 100); do
-        url=$(sed -n 's/^listening on //p' server.log)
-        [ -n "$url" ] && return
+    for _ in $(seq 400); do
+        # Before it is the program, server.log may still be that of the server before.
+        if [ "$(readlink "/proc/$server/exe")" = "$(readlink -f "$TRAINYARD")" ]; then
+            url=$(sed -n 's/^listening on //p' server.log)
+            [ -n "$url" ] && return
+        fi
         sleep 0.05
     done
     fail "no server: $(cat server.log)"

@@ -407,7 +407,8 @@ static void unpack_rows(const struct table_tensors *t, int64_t from, int64_t n, 
         memcpy(range, t->scale->data + (size_t)(from + i) * sizeof(range), sizeof(range));
         float step = f16_to_f32(range[0]), least = f16_to_f32(range[1]);
         for (int64_t k = 0; k < t->dim; k++)
-            *to++ = (float)(row[k / per] >> (k % per * t->bits) & mask) * step + least;
+            *to++ = (float)((unsigned)row[k / per] >> (k % per * t->bits) & mask) * step +
+                    least;
     }
 }
 
