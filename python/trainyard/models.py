@@ -34,7 +34,8 @@ class Run:
     def history(self) -> List[Dict[str, Any]]:
         """Every evaluation, oldest first."""
         path = os.path.join(self.model_dir, "train_eval_result_v2.txt")
-        return [dict(row) for row in frames.rows_of(path)] if os.path.exists(path) else []
+        rows = frames.rows_of(path) if os.path.exists(path) else []
+        return [{name: value for name, value in row.items() if name != "eval_data"} for row in rows]
 
     @property
     def metrics(self) -> Dict[str, Any]:

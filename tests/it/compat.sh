@@ -121,7 +121,7 @@ END
     err_has "torchrun: error[E2205]: --nnodes: 'x' is not a number"
     run tzrec --help
     status 0
-    out_has "train_eval, eval, export, predict"
+    for program in train_eval eval export predict tools.hitrate; do out_has "  $program "; done
 }
 
 # Python itself is one link away.

@@ -51,7 +51,7 @@ stdout_and_devices_are_written_as_they_are()
     run "$TRAINYARD" data convert x.csv - --to csv
     status 0
     out_is <x.csv
-    err_is <<<'stdout: 1 rows'
+    printf 'stdout: 1 rows\n  int64: a, b\n' | err_is
     mkfifo p
     timeout 20 cat p >got.csv &
     run timeout 20 "$TRAINYARD" data convert x.csv p --to csv

@@ -32,7 +32,7 @@ train_saves_evaluates_and_says_where()
     status 0
     run tail -n 1 m/train_eval_result_v2.txt
     json 'd["global_step"] == 21 and 0 < d["auc"] < 1 and d["loss"] > 0'
-    cp .out last
+    sed 's/, "eval_data": "[0-9a-f]*"//' .out >last
     run "$TRAINYARD" eval c.config --json
     status 0
     cmp -s .out last || fail "eval of the last checkpoint differs from that of training"
