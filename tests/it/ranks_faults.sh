@@ -142,7 +142,7 @@ a_wrong_config_is_not_tried_again()
     [ $? = 2 ] || fail "exit status"
     [ "$(grep -c 'error\[' log)" = 1 ] || { fail "not one message:"; show log; }
     grep -q "restart " log && fail "it was started again"
-    [ -z "$(ranks_left)" ] || fail "ranks are left"
+    no_ranks_left
 }
 
 progress_names_the_slowest_rank()

@@ -57,7 +57,7 @@ no_hosts()
 {
     kill "${host_pids[@]}" 2>/dev/null
     wait "${host_pids[@]}" 2>/dev/null
-    [ -z "$(ranks_left)" ] || fail "ranks are left: $(ranks_left)"
+    no_ranks_left
 }
 # said I TEXT
 said() { grep -qF -- "$2" "host$1.log" || { fail "host $1 does not say '$2':"; show "host$1.log"; }; }

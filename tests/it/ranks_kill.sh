@@ -58,7 +58,7 @@ a_run_whose_ranks_are_killed_ends_as_if_they_had_not_been()
     wait "$mpi" || { fail "it does not go on:"; show log; }
     same_end whole m
     echo "# $kills kills, $((ended + 1)) runs came to their end; RANKS_SEED=$seed" >&3
-    [ -z "$(ranks_left)" ] || fail "ranks are left"
+    no_ranks_left
 }
 
 tap_cases a_run_whose_ranks_are_killed_ends_as_if_they_had_not_been

@@ -52,6 +52,18 @@ ranks_left()
     done 2>/dev/null
 }
 
+# no_ranks_left: those that were told to end have a moment for it
+no_ranks_left()
+{
+    local left
+    for _ in $(seq 50); do
+        left=$(ranks_left)
+        [ -z "$left" ] && return
+        sleep 0.1
+    done
+    fail "ranks are left: $left"
+}
+
 # rank_pid N: the process of rank N
 rank_pid()
 {
@@ -81,7 +93,6 @@ ends_within()
     [ $((SECONDS - start)) -le "$1" ] || fail "it took $((SECONDS - start)) s"
     [ "$got" = 1 ] || { fail "exit status $got, want 1"; show log; }
     [ "$(grep -c 'error\[' log)" = 1 ] || { fail "not one message:"; grep -v '^step\|^check' log >some; show some; }
-    sleep 0.2
-    [ -z "$(ranks_left)" ] || fail "ranks are left: $(ranks_left)"
+    no_ranks_left
 }
 log_has() { grep -qF -- "$1" log || { fail "log does not have '$1':"; grep -v '^step\|^check' log >some; show some; }; }
