@@ -72,6 +72,7 @@ serve() # FLAG...
         kill "$server"
         wait "$server" 2>/dev/null || true
     fi
+    : >server.log
     "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 "$@" 2>server.log &
     server=$!
     for _ in $(seq 200); do

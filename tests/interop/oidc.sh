@@ -16,6 +16,7 @@ export HOME=$PWD/home XDG_CONFIG_HOME=$PWD/config
 unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN
 mkdir -p home
 port=$(python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+: >provider.log # what is started in the background may come to its own later
 node "$modules/provider.mjs" "$port" "$(cat secret)" >provider.log 2>&1 &
 provider=$!
 server=
@@ -30,6 +31,7 @@ serve() # FLAG...
         kill "$server"
         wait "$server" 2>/dev/null || true
     fi
+    : >server.log
     "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --oidc-issuer "$issuer" "$@" 2>server.log &
     server=$!
     for _ in $(seq 200); do
@@ -45,6 +47,7 @@ login()
 {
     local name=$1 page
     shift
+    : >login.err
     "$TRAINYARD" login "$url" "$@" >login.out 2>login.err &
     local command=$!
     for _ in $(seq 200); do

@@ -7,6 +7,7 @@
 set -euo pipefail
 
 yard=$(mktemp -d "${TMPDIR:-/tmp}/ty-schemathesis.XXXXXX")
+: >"$yard/server.log"
 "$TRAINYARD" server --listen 127.0.0.1:0 --dir "$yard" --experiments "$yard/experiments" --rate 0 --no-queue 2>"$yard/server.log" &
 server=$!
 # shellcheck disable=SC2064
