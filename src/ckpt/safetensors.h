@@ -77,11 +77,12 @@ enum rc ckpt_st_read_f32(const struct ckpt_st_tensor *t, int64_t row, int64_t n,
 
 /* Writing. A source hands out its data as rows, so that no file is ever in memory as a
  * whole: fn() returns rows [row, row + n), in `scratch` or in memory of its own, valid
- * until the next call. `scratch` has ST_CHUNK bytes; a single row may be larger, and then
- * is not put there.
+ * until the next call, or NULL: they cannot be read, and `err` says why. `scratch` has
+ * ST_CHUNK bytes; a single row may be larger, and then is not put there.
  */
 #define ST_CHUNK ((size_t)4 << 20)
-typedef const void *st_rows_fn(const void *arg, int64_t row, int64_t n, void *scratch);
+typedef const void *st_rows_fn(const void *arg, int64_t row, int64_t n, void *scratch,
+                               struct err *err);
 struct ckpt_st_source {
     const char *name;
     enum ckpt_st_type type;

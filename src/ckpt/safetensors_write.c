@@ -88,7 +88,9 @@ static enum rc put_source(struct out *o, struct ckpt_st_source *s, struct err *e
     s->crc32c = 0;
     for (int64_t row = 0; row < s->rows && s->row_bytes && !rc; row += at_once) {
         int64_t n = s->rows - row < at_once ? s->rows - row : at_once;
-        const void *p = s->fn(s->arg, row, n, o->scratch);
+        const void *p = s->fn(s->arg, row, n, o->scratch, err);
+        if (!p)
+            return err_wrap(err, RC_IO, "tensor '%s'", s->name);
         s->crc32c = hash_crc32c(s->crc32c, p, (size_t)n * s->row_bytes);
         rc = put(o, p, (size_t)n * s->row_bytes, err);
     }

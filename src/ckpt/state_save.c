@@ -33,21 +33,29 @@ struct column_arg {
     int column;
 };
 
-/* An image of live rows can always be read. */
-static const void *column_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+/* Rows of other ranks can be out of reach. */
+static const void *column_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                               struct err *err)
 {
     const struct column_arg *a = arg;
     const struct lookup_image *image = &a->s->image;
-    return image->read(image->arg, a->column, row, n, scratch, NULL) ? NULL : scratch;
+    return image->read(image->arg, a->column, row, n, scratch, err) ? NULL : scratch;
 }
 
-static const void *used_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *used_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                             struct err *err)
 {
     const struct lookup_snapshot *s = arg;
-    return s->image.used + row;
+    if (s->image.used)
+        return s->image.used + row;
+    unsigned char *bits = memset(scratch, 0xff, (size_t)n);
+    if (s->image.rows & 7 && (row + n) * 8 > s->image.rows)
+        bits[n - 1] = (unsigned char)((1u << (s->image.rows & 7)) - 1);
+    return bits;
 }
 
-static const void *list_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *list_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                             struct err *err)
 {
     const struct lookup_list *l = arg;
     return (const int64_t *)l->data + row;

@@ -130,7 +130,8 @@ void ckpt_add_source(struct ckpt_writer *w, enum ckpt_part part,
         VEC_PUSH(&w->items, item);
 }
 
-static const void *block_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *block_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                              struct err *err)
 {
     const struct block *b = arg;
     const unsigned char *from = b->at + (size_t)row * b->stride;

@@ -220,9 +220,10 @@ static enum rc gather_used(struct dist_spread *s, struct err *err)
         return err_set(err, RC_NOMEM, "no memory for the bits of %jd rows",
                        (intmax_t)rows);
     for (int64_t r = 0; r < rows; r++)
-        if (own->used[r >> 3] == 0)
+        if (own->used && own->used[r >> 3] == 0)
             r |= 7;
-        else if (has_bit(own->used, r) && dist_owner_at(&s->owner, r) == rank)
+        else if ((!own->used || has_bit(own->used, r)) &&
+                 dist_owner_at(&s->owner, r) == rank)
             s->used[r >> 3] |= (unsigned char)(1 << (r & 7));
     struct comm_mem bits = comm_bytes(s->used);
     return comm_all_reduce(s->x->comm, bits, bytes, COMM_SUM, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io/out.h - a file to write from front to back: of this machine, or an object.
  *
- * It appears under its name when io_out_commit() succeeded, whole, or not at all: a local
+ * It appears under its name when io_commit() succeeded, whole, or not at all: a local
  * file grows under another name (base/fs.h), an object in parts that nobody sees until
  * they are completed. Stdout ("-"), a pipe or a device takes what is written as it comes
  * (io/guard.h). Used by one thread at a time; memory is bounded by five parts.

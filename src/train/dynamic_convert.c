@@ -109,7 +109,8 @@ static bool belongs(const struct converting *x, const char *name)
     return false;
 }
 
-static const void *stored_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *stored_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                               struct err *err)
 {
     const struct ckpt_st_tensor *t = arg;
     size_t bytes = (size_t)(t->bytes / (t->n_dims && t->dims[0] ? t->dims[0] : 1));

@@ -37,7 +37,8 @@ static void tensors_release(struct tensors *t)
     VEC_RELEASE(&t->list);
 }
 
-static const void *rows_of(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *rows_of(const void *arg, int64_t row, int64_t n, void *scratch,
+                           struct err *err)
 {
     return (const float *)arg + row;
 }

@@ -40,17 +40,17 @@ struct table_source {
     int bits; /* of a value, 4 or 2; 0: not packed */
 };
 
-/* Row i in floats. */
-static void read_row(const struct table_source *s, int64_t i, float *out)
+/* Row i in floats; false with `err` when it is out of reach. */
+static bool read_row(const struct table_source *s, int64_t i, float *out, struct err *err)
 {
     const struct lookup_image *image = &s->rows->image;
     uint16_t halves[EMBED_DIM_MAX];
     bool whole = s->t->type == DT_F32;
-    /* an image of live rows can always be read */
-    if (image->read(image->arg, 0, i, 1, whole ? (void *)out : halves, NULL))
-        return;
+    if (image->read(image->arg, 0, i, 1, whole ? (void *)out : halves, err))
+        return false;
     for (int64_t k = 0; !whole && k < s->t->dim; k++)
         out[k] = s->t->type == DT_F16 ? f16_to_f32(halves[k]) : bf16_to_f32(halves[k]);
+    return true;
 }
 
 static uint16_t to_bf16(float v)
@@ -70,44 +70,52 @@ static float scale_of(const float *row, int64_t n)
     return most / INT8_MOST;
 }
 
-static const void *f32_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *f32_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                            struct err *err)
 {
     const struct table_source *s = arg;
     for (int64_t i = 0; i < n; i++)
-        read_row(s, row + i, (float *)scratch + i * s->t->dim);
+        if (!read_row(s, row + i, (float *)scratch + i * s->t->dim, err))
+            return NULL;
     return scratch;
 }
 
-static const void *bf16_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *bf16_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                             struct err *err)
 {
     const struct table_source *s = arg;
     uint16_t *to = scratch;
     for (int64_t i = 0; i < n; i++) {
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         for (int64_t k = 0; k < s->t->dim; k++)
             *to++ = to_bf16(s->row[k]);
     }
     return scratch;
 }
 
-static const void *f16_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *f16_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                            struct err *err)
 {
     const struct table_source *s = arg;
     uint16_t *to = scratch;
     for (int64_t i = 0; i < n; i++) {
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         for (int64_t k = 0; k < s->t->dim; k++)
             *to++ = f16_from_f32(s->row[k]);
     }
     return scratch;
 }
 
-static const void *int8_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *int8_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                             struct err *err)
 {
     const struct table_source *s = arg;
     int8_t *to = scratch;
     for (int64_t i = 0; i < n; i++) {
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         float scale = scale_of(s->row, s->t->dim);
         for (int64_t k = 0; k < s->t->dim; k++)
             *to++ = scale > 0 ? (int8_t)lrintf(s->row[k] / scale) : 0;
@@ -132,7 +140,8 @@ static void range_of(const float *row, int64_t n, int bits, uint16_t out[2])
     out[1] = f16_from_f32(least);
 }
 
-static const void *packed_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *packed_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                               struct err *err)
 {
     const struct table_source *s = arg;
     int64_t bytes = packed_bytes(s->t->dim, s->bits), per = 8 / s->bits;
@@ -140,7 +149,8 @@ static const void *packed_rows(const void *arg, int64_t row, int64_t n, void *sc
     memset(to, 0, (size_t)(n * bytes));
     for (int64_t i = 0; i < n; i++, to += bytes) {
         uint16_t range[2];
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         range_of(s->row, s->t->dim, s->bits, range);
         float step = f16_to_f32(range[0]), least = f16_to_f32(range[1]);
         for (int64_t k = 0; k < s->t->dim && step > 0; k++) {
@@ -152,12 +162,14 @@ static const void *packed_rows(const void *arg, int64_t row, int64_t n, void *sc
     return scratch;
 }
 
-static const void *range_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *range_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                              struct err *err)
 {
     const struct table_source *s = arg;
     uint16_t *to = scratch;
     for (int64_t i = 0; i < n; i++, to += 2) {
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         range_of(s->row, s->t->dim, s->bits, to);
     }
     return scratch;
@@ -175,12 +187,14 @@ static struct ckpt_st_source range_source(const struct table_source *s)
                                    .arg = s};
 }
 
-static const void *scale_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *scale_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                              struct err *err)
 {
     const struct table_source *s = arg;
     float *to = scratch;
     for (int64_t i = 0; i < n; i++) {
-        read_row(s, row + i, s->row);
+        if (!read_row(s, row + i, s->row, err))
+            return NULL;
         to[i] = scale_of(s->row, s->t->dim);
     }
     return scratch;
@@ -220,7 +234,8 @@ static struct ckpt_st_source scale_source(const struct table_source *s)
                                    .arg = s};
 }
 
-static const void *key_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *key_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                            struct err *err)
 {
     const struct table_source *s = arg;
     int64_t *to = scratch;
@@ -308,7 +323,8 @@ static enum rc put_tables(const struct train_session *s, const char *dir,
     return rc;
 }
 
-static const void *param_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *param_rows(const void *arg, int64_t row, int64_t n, void *scratch,
+                              struct err *err)
 {
     return (const float *)arg + row;
 }

@@ -171,13 +171,45 @@ static void rows_are_converted(void)
 }
 
 /* Rows of row_bytes bytes that follow from their number. */
-static const void *numbered(const void *arg, int64_t row, int64_t n, void *scratch)
+static const void *numbered(const void *arg, int64_t row, int64_t n, void *scratch,
+                            struct err *why)
 {
     const size_t *row_bytes = arg;
     unsigned char *out = scratch;
     for (size_t i = 0; i < (size_t)n * *row_bytes; i++)
         out[i] = (unsigned char)(((size_t)row * *row_bytes + i) * 7 >> 3);
     return scratch;
+}
+
+static const void *out_of_reach(const void *arg, int64_t row, int64_t n, void *scratch,
+                                struct err *why)
+{
+    err_coded(why, RC_IO, E2501, "rank 1 of 2 gave up");
+    return row < 400000 ? scratch : NULL;
+}
+
+/* Rows of another rank, which is gone. */
+static void rows_that_cannot_be_read_leave_no_file(void)
+{
+    char *dir = NULL;
+    CHECK(fs_temp_dir("ty-test", &dir, &err) == RC_OK);
+    char *path = fs_join(dir, "a.safetensors");
+    struct ckpt_st_source s = {.name = "w",
+                               .type = ST_F32,
+                               .n_dims = 2,
+                               .dims = {700001, 3},
+                               .rows = 700001,
+                               .row_bytes = 12,
+                               .fn = out_of_reach};
+    struct ckpt_st_source *list[] = {&s};
+    struct ckpt_st_sum sum;
+    CHECK(ckpt_st_write(path, list, 1, &sum, &err) == RC_IO);
+    CHECK_STR(err.msg, "tensor 'w': rank 1 of 2 gave up");
+    CHECK_INT(err.code, E2501);
+    CHECK(!fs_exists(path));
+    CHECK(fs_remove_all(dir, &err) == RC_OK);
+    mem_free(path);
+    mem_free(dir);
 }
 
 static void what_is_streamed_is_read(void)
@@ -236,6 +268,6 @@ static void what_is_streamed_is_read(void)
 static const struct tap_case cases[] = {
     TAP(tensors_are_found_by_name), TAP(broken_headers_are_refused),
     TAP(lengths_are_bounded),       TAP(rows_are_converted),
-    TAP(what_is_streamed_is_read),
+    TAP(what_is_streamed_is_read),  TAP(rows_that_cannot_be_read_leave_no_file),
 };
 TAP_MAIN(cases)
