@@ -142,8 +142,10 @@ static enum rc path_asked(struct http_call *c, const char **out, struct err *err
         return err_coded(err, RC_INVAL, E5006, "'path' or 'path_hex' is required");
     path = hex ? job_name_of_hex(hex, &c->arena) : path;
     if (!path)
-        return err_coded(err, RC_INVAL, E5006,
-                         "'path_hex': '%.100s' is not pairs of hexadecimal digits", hex);
+        return err_coded(
+            err, RC_INVAL, E5006,
+            "'path_hex': '%.100s' is not pairs of the digits 0 to f, none of them 00",
+            hex);
     *out = path;
     return RC_OK;
 }

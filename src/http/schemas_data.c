@@ -47,7 +47,7 @@ TABLE(OutputQuery, "which outputs");
 static const struct http_schema_item OutputName_items[] = {
     ITEM(path, STRING, "of the file, below the channel", .min = 1, .max = 4000),
     ITEM(path_hex, STRING, "the same as hexadecimal digits, for names that are no text",
-         .min = 2, .max = 8000),
+         .pattern = "^(0[1-9a-f]|[1-9a-f][0-9a-f])+$", .min = 2, .max = 8000),
     {0}};
 TABLE(OutputName, "which file: one of the two");
 
