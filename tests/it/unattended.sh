@@ -159,6 +159,7 @@ a_hangup_saves_and_ends()
     check "saved" test -n "$(ls -d m/model.ckpt-*)"
     holds err "stopping: saving a checkpoint"
     rm -r m
+    : >err # that of the run before
     (trap '' HUP; exec "$TRAINYARD" train c.config >out 2>err) &
     pid=$!
     wait_for err "step 0 "

@@ -13,7 +13,10 @@ import unittest
 import warnings
 
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path.insert(0, os.path.join(SOURCE, "python"))
+# The package of the tree, or with TY_INSTALLED the one that is installed.
+PACKAGE = "" if os.environ.get("TY_INSTALLED") else os.path.join(SOURCE, "python")
+if PACKAGE:
+    sys.path.insert(0, PACKAGE)
 PROGRAM = os.environ["TRAINYARD"]
 
 import trainyard  # noqa: E402
@@ -29,7 +32,7 @@ class Case(unittest.TestCase):
         self.place = tempfile.mkdtemp(prefix="ty-python-")
         os.chdir(self.place)
         os.environ.update(HOME=self.place, TRAINYARD_DIR=os.path.join(self.place, "jobs"), XDG_CONFIG_HOME=self.place,
-                          PYTHONPATH=os.path.join(SOURCE, "python"), PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
+                          PYTHONPATH=PACKAGE, PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
         for name in ("TRAINYARD_SERVER", "TRAINYARD_TOKEN", "PAI_CONFIG_PATH", "NNI_PLATFORM"):
             os.environ.pop(name, None)
         sessions._default = None
