@@ -15,8 +15,10 @@
 void config_show(struct diags *diags)
 {
     struct buf b;
-    if (diags->list.n == 0)
+    if (diags->list.n == 0) {
+        diags_release(diags);
         return;
+    }
     buf_init(&b, CMD_TEXT_MAX);
     diags_sort(diags);
     diags_print(diags, &b, cmd_colours(STDERR_FILENO));

@@ -133,13 +133,14 @@ static const char *tag_of(struct http_call *c, const struct job_output *o,
                         (uintmax_t)st->st_mtim.tv_sec, (uintmax_t)st->st_mtim.tv_nsec);
 }
 
-/* `path`, or the bytes of path_hex. */
+/* The bytes of path_hex, which are exact, or `path`. */
 static enum rc path_asked(struct http_call *c, const char **out, struct err *err)
 {
     const char *path = http_schema_text(c->query, "path", NULL),
                *hex = http_schema_text(c->query, "path_hex", NULL);
-    if (!path == !hex)
-        return err_coded(err, RC_INVAL, E5006, "'path' or 'path_hex' is required");
+    if (!path && !hex)
+        return err_coded(err, RC_NOTFOUND, E5502,
+                         "no output without a name: 'path' or 'path_hex' is required");
     path = hex ? job_name_of_hex(hex, &c->arena) : path;
     if (!path)
         return err_coded(

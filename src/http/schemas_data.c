@@ -49,7 +49,7 @@ static const struct http_schema_item OutputName_items[] = {
     ITEM(path_hex, STRING, "the same as hexadecimal digits, for names that are no text",
          .pattern = "^(0[1-9a-f]|[1-9a-f][0-9a-f])+$", .min = 2, .max = 8000),
     {0}};
-TABLE(OutputName, "which file: one of the two");
+TABLE(OutputName, "which file: path, or path_hex, which counts where both are given");
 
 static const struct http_schema_item OutputPath_items[] = {
     ITEM(path, STRING, "of the file, below the channel", .min = 1, .max = 4000, MUST),

@@ -31,6 +31,7 @@ fail()
     printf '# %s:%s: %s\n' "${BASH_SOURCE[i]##*/}" "${BASH_LINENO[i - 1]}" "$*" >&3
 }
 
+# shellcheck disable=SC2154 # $server is set by who starts it
 # Until a server that writes to server.log answers: its address is in $url.
 wait_for_server()
 {

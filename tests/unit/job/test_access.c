@@ -16,6 +16,8 @@
 struct yard {
     struct job_place p;
     char *dir, *db;
+    struct job_spec spec; /* that channels of the last resolve() borrow from */
+    bool has_spec;
 };
 
 static void add_user(struct yard *y, const char *name, const char *role, int64_t disabled)
@@ -77,29 +79,32 @@ static void close_yard(struct yard *y)
 {
     store_close(y->p.store);
     CHECK_INT(fs_remove_all(y->dir, NULL), RC_OK);
+    if (y->has_spec)
+        job_spec_release(&y->spec);
     mem_free(y->db);
     mem_free(y->dir);
 }
 
 /* The channels of a job of p->owner whose `field` ("input", "output", "data") is `dataset`. */
-static enum rc resolve(const struct yard *y, const char *field, const char *dataset,
+static enum rc resolve(struct yard *y, const char *field, const char *dataset,
                        struct job_channels *out, struct err *err)
 {
-    struct job_spec s;
     bool list = strcmp(field, "data") == 0;
     char *text =
         list ? mem_printf("{\"command\": \"true\", \"data\": [\"%s:/mnt/d\"]}", dataset)
              : mem_printf("{\"command\": \"true\", \"%s\": {\"model\": \"dataset:%s\"}}",
                           field, dataset);
-    CHECK_INT(job_spec_from_json(text, &s, err), RC_OK);
-    enum rc rc = job_channels_resolve(&y->p, y->p.owner, &s, "/", NULL, out, err);
-    job_spec_release(&s);
+    if (y->has_spec)
+        job_spec_release(&y->spec);
+    CHECK_INT(job_spec_from_json(text, &y->spec, err), RC_OK);
+    y->has_spec = true;
+    enum rc rc = job_channels_resolve(&y->p, y->p.owner, &y->spec, "/", NULL, out, err);
     mem_free(text);
     return rc;
 }
 
 /* The code of the refusal, or OK and the kind of keys in *access. */
-static int64_t choose(const struct yard *y, const char *field, const char *dataset,
+static int64_t choose(struct yard *y, const char *field, const char *dataset,
                       const char *const *secrets, enum job_access *access)
 {
     struct job_channels c = {0};
