@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs bench-ranks chaos chaos-ranks bench-save bench-memory bench-init bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda test-cuda-sanitize wheel test-python fuzz bench-data bench-engine bench-compat bench-jobs bench-ranks chaos chaos-ranks bench-save bench-memory bench-init bench-quality bench-python bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -28,6 +28,13 @@ test: ## build with warnings as errors and run every test
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
+
+.PHONY: cluster-test
+cluster-test: ## jobs on a real Slurm with four nodes, started for it on this machine
+	@tools/deps build test cluster
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@ctest --preset dev -C cluster -L cluster
 
 interop: ## compare with other implementations (downloads them into build/)
 	@tools/deps build interop
@@ -61,6 +68,10 @@ cuda: ## the program and its plug-in for NVIDIA cards: build/cuda (needs no card
 test-cuda: cuda ## the goldens on the card; without one, that the program says so
 	@tests/cuda/run build/cuda
 
+test-cuda-sanitize: cuda ## kernels under compute-sanitizer; needs a card
+	@cmake --build --preset cuda --target engine_step >/dev/null
+	@tests/cuda/sanitize build/cuda
+
 wheel: build ## the Python package with the program in it: build/wheel
 	@tools/deps wheel
 	@tools/wheel build/release/trainyard
@@ -68,6 +79,16 @@ wheel: build ## the Python package with the program in it: build/wheel
 test-python: build ## the wheel, installed and used; types and style of the package
 	@tools/deps wheel
 	@tests/python/run build/release/trainyard
+
+.PHONY: test-python-rootfs
+test-python-rootfs: build ## the wheel in bare systems of Debian 12 and a newer one; runs the notebooks there (needs root)
+	@tools/deps wheel rootfs
+	@tests/python/rootfs build/release/trainyard
+
+.PHONY: test-python-versions
+test-python-versions: build ## the wheel with every Python from 3.9 on that is here
+	@tools/deps wheel
+	@tests/python/versions build/release/trainyard
 
 fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@tools/deps build fuzz
@@ -98,6 +119,10 @@ bench-save: build ## what checkpoints cost a run
 bench-compat: build ## train the configs of TorchEasyRec on generated data
 	@bench/compat/run build/release
 
+.PHONY: bench-torcheasyrec
+bench-torcheasyrec: build ## compare 88 configs and speed with TorchEasyRec (CHECKOUT=DIR PYTHON=ITS_PYTHON)
+	@python3 bench/compat/against/compare.py build/release/trainyard "$(CHECKOUT)" "$(PYTHON)" $(CASES)
+
 bench-jobs: build ## measure the store and the queue of jobs
 	@tools/deps test
 	@tools/bench build/release jobs
@@ -121,6 +146,10 @@ bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
 bench-serve: build ## measure the scoring server with wrk
 	@tools/deps bench
 	@tools/bench build/release serve
+
+bench-python: build ## measure the Python package: scoring, features as tensors
+	@tools/deps wheel
+	@tools/bench build/release python
 
 bench-zoo: build ## measure the step of every model beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release zoo

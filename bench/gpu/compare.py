@@ -17,13 +17,13 @@ THREADS = str(os.cpu_count() or 1)
 TURNS, SECONDS = 5, 1.0
 # name: our words, the peer's words, bar (ours over the peer's best)
 CASES = {
-    "dlrm dim 16, batch 8192": (["dlrm", "8192", "tf32", "uniform", "rows=1000000"], ["dlrm", "8192", "16"], 4.0),
-    "dlrm dim 16, batch 65536": (["dlrm", "65536", "tf32", "uniform", "rows=1000000"], ["dlrm", "65536", "16"], 3.0),
-    "dlrm dim 128, batch 8192": (["dlrm", "8192", "tf32", "uniform", "rows=1000000", "dim=128"], ["dlrm", "8192", "128"], 4.0),
-    "dlrm dim 128, batch 65536": (["dlrm", "65536", "tf32", "uniform", "rows=1000000", "dim=128"], ["dlrm", "65536", "128"], 5.0),
-    "din, batch 8192": (["din", "8192", "tf32"], ["din", "8192", "16"], 5.0),
-    "mmoe, batch 65536": (["mmoe", "65536", "tf32"], ["mmoe", "65536", "16"], 3.0),
-    "deepfm, batch 8192": (["deepfm", "8192", "tf32", "uniform", "rows=1000000"], None, None),
+    "dlrm dim 16, batch 8192": (["dlrm", "8192", "bf16", "uniform", "rows=1000000"], ["dlrm", "8192", "16"], 4.0),
+    "dlrm dim 16, batch 65536": (["dlrm", "65536", "bf16", "uniform", "rows=1000000"], ["dlrm", "65536", "16"], 3.0),
+    "dlrm dim 128, batch 8192": (["dlrm", "8192", "bf16", "uniform", "rows=1000000", "dim=128"], ["dlrm", "8192", "128"], 4.0),
+    "dlrm dim 128, batch 65536": (["dlrm", "65536", "bf16", "uniform", "rows=1000000", "dim=128"], ["dlrm", "65536", "128"], 5.0),
+    "din, batch 8192": (["din", "8192", "bf16"], ["din", "8192", "16"], 5.0),
+    "mmoe, batch 65536": (["mmoe", "65536", "bf16"], ["mmoe", "65536", "16"], 3.0),
+    "deepfm, batch 8192": (["deepfm", "8192", "bf16", "uniform", "rows=1000000"], None, None),
     "lookup dim 16, batch 65536": (["lookup", "65536", "uniform", "rows=1000000"], ["lookup", "65536", "16"], None),
     "lookup dim 128, batch 40330, 350 k rows": (["lookup", "40330", "uniform", "rows=13500", "dim=128"],
                                                 ["lookup", "40330", "128"], None),

@@ -67,6 +67,8 @@ struct ty_model;
 struct ty_error {
     char code[8]; /* "E2002", or empty */
     char message[2048];
+    char file[1024];      /* that a config or its message is about, or empty */
+    int64_t line, column; /* in it, from 1; 0: not known */
 };
 
 /* Loads an export. threads: how many score one call's rows, 0: one per CPU. 0, or not 0

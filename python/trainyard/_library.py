@@ -44,7 +44,7 @@ ArrowArrayStream._fields_ = [("get_schema", _get_schema), ("get_next", _get_next
 
 
 class _Error(Structure):
-    _fields_ = [("code", c_char * 8), ("message", c_char * 2048)]
+    _fields_ = [("code", c_char * 8), ("message", c_char * 2048), ("file", c_char * 1024), ("line", c_int64), ("column", c_int64)]
 
 
 def path() -> str:
@@ -80,8 +80,10 @@ def _library() -> ctypes.CDLL:
 def _check(failed: int, error: _Error) -> None:
     if failed:
         code, message = error.code.decode() or None, error.message.decode(errors="replace")
-        raise errors.of_code(code)(message if not code else f"{message} [{code}]",
-                                   problems=[errors.Problem("error", code, message)])
+        file = error.file.decode(errors="replace") or None
+        problem = errors.Problem("error", code, message, file, error.line or None, error.column or None)
+        where = f"{file}:{error.line}: " if file else ""
+        raise errors.of_code(code)(where + (f"{message} [{code}]" if code else message), problems=[problem])
 
 
 class Scorer:
@@ -93,7 +95,7 @@ class Scorer:
         _check(_library().ty_model_open(os.fsencode(directory), threads, byref(self._model), byref(error)), error)
 
     def close(self) -> None:
-        model, self._model = self._model, c_void_p()
+        model, self._model = getattr(self, "_model", None), c_void_p()
         if model and _loaded is not None:
             _loaded.ty_model_close(model)
 
@@ -140,19 +142,30 @@ def _present(parts: "List[array.array[float]]", width: int) -> Any:
 
 def batches(data: Any) -> Iterator[Tuple[Any, Any, Any]]:
     """(schema, rows, what must live as long): tables that speak Arrow, lists of dicts, dicts of lists."""
+    if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
+        data = data.collect()
+    if hasattr(data, "to_frame") and not hasattr(data, "columns"):
+        raise errors.DataError("rows: a Series is one column or one row; give a DataFrame (df.iloc[[0]] is one of one row)")
     if hasattr(data, "__arrow_c_array__"):
         schema, rows = data.__arrow_c_array__()
         yield _capsule(schema, b"arrow_schema", ArrowSchema), _capsule(rows, b"arrow_array", ArrowArray), (schema, rows)
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _stream(data.__arrow_c_stream__())
     elif isinstance(data, Mapping):
-        yield _built({str(k): list(v) for k, v in data.items()})
+        one = all(isinstance(v, (str, bytes)) or not hasattr(v, "__iter__") for v in data.values())
+        yield _built({str(k): [v] if one else _listed(str(k), v) for k, v in data.items()})
     elif isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
         if data:
             yield _built({name: [row.get(name) for row in data] for name in names})
     else:
         raise errors.DataError(f"rows are a DataFrame, an Arrow table, a list of dicts or a dict of lists, not {type(data).__name__}")
+
+
+def _listed(name: str, values: Any) -> List[Any]:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise errors.DataError(f"column {name!r} is one value, others are lists: a dict has lists, or one row")
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _capsule(capsule: Any, name: bytes, kind: Any) -> Any:
@@ -267,8 +280,10 @@ def _kind(name: str, values: Sequence[Any]) -> str:
     for v in values:
         if v is not None:
             found = seen.get(type(v)) or next((k for t, k in seen.items() if isinstance(v, t)), None)
-            if found is None and hasattr(v, "__float__"):
-                found = "g"
+            if found is None and hasattr(v, "tolist") and getattr(v, "ndim", None):
+                found = "+l"  # an array
+            if found is None and (hasattr(v, "__index__") or hasattr(v, "__float__")):
+                found = "l" if hasattr(v, "__index__") else "g"
             if found is None:
                 raise errors.DataError(f"column {name!r}: values of type {type(v).__name__} are not read")
             kinds.add(found)

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import IO, Any, Iterator, List, Mapping, Optional, Sequence
+from typing import IO, Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
-from . import errors
+from . import _display, errors
 
 
 def path() -> str:
@@ -21,10 +21,19 @@ def path() -> str:
     packed = os.path.join(os.path.dirname(__file__), "bin", "trainyard")
     if os.access(packed, os.X_OK):
         return packed
-    found = shutil.which("trainyard")
+    found = next((p for p in map(_in_directory, os.environ.get("PATH", "").split(os.pathsep)) if p), None)
     if not found:
         raise errors.ProgramNotFound("there is no program trainyard in this package or in PATH; set TRAINYARD to where it is")
     return found
+
+
+def _in_directory(directory: str) -> Optional[str]:
+    """The program in a directory; not the command of this package, which would start itself."""
+    found = shutil.which("trainyard", path=directory or os.curdir)
+    if not found:
+        return None
+    with open(found, "rb") as f:
+        return None if b"trainyard._program" in f.read(1000) else found
 
 
 def option(name: str, value: object) -> str:
@@ -36,20 +45,25 @@ def options(name: str, values: Optional[Mapping[str, object]]) -> List[str]:
     return [option(name, f"{key}={value}") for key, value in (values or {}).items()]
 
 
-def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None,
-         env: Optional[Mapping[str, str]] = None, stdin: Optional[bytes] = None) -> str:
-    """Runs the program and returns what it printed; with `show` its messages appear as they come."""
+def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
+         stdin: Optional[bytes] = None, said: Optional[List[str]] = None, heard: Optional[Callable[[str], None]] = None) -> str:
+    """Runs the program and returns what it printed.
+
+    With `show` its messages appear as they come, but for errors, which are raised; `said` takes their lines, `heard` is called
+    with each, in this thread.
+    """
     program = subprocess.Popen([path(), *args], stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
                                env={**os.environ, **env} if env else None)
-    said: List[str] = []
+    said = [] if said is None else said
+    out: List[str] = []
     assert program.stdout and program.stderr
-    reader = threading.Thread(target=_collect, args=(program.stderr, said, show), daemon=True)
+    reader = threading.Thread(target=_collect, args=(program.stdout, out), daemon=True)
     reader.start()
     if stdin is not None:
         threading.Thread(target=_feed, args=(program.stdin, stdin), daemon=True).start()
     try:
-        out = program.stdout.read().decode(errors="replace")
+        _listen(program.stderr, said, _shown() if show else None, heard)
         program.wait()
     except BaseException:
         program.terminate()
@@ -58,8 +72,28 @@ def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None,
     finally:
         _close(program, reader)
     if program.returncode != 0:
-        raise errors.from_output("".join(said), program.returncode)
-    return out
+        failed = errors.from_output("".join(said), program.returncode)
+        failed.output = "".join(out)
+        raise failed
+    return "".join(out)
+
+
+def _shown() -> IO[str]:
+    """Where progress goes: notebooks print standard error in red."""
+    return sys.stdout if _display.in_notebook() else sys.stderr
+
+
+def _listen(stream: IO[bytes], said: List[str], to: Optional[IO[str]], heard: Optional[Callable[[str], None]]) -> None:
+    raised = False  # an error, and the lines that explain it
+    for line in stream:
+        text = line.decode(errors="replace")
+        said.append(text)
+        raised = errors.is_error(text) or (raised and text.startswith((" ", "\t")))
+        if to and not raised and not errors.is_count(text):
+            to.write(text)
+            to.flush()
+        if heard:
+            heard(text)
 
 
 def _close(program: "subprocess.Popen[bytes]", reader: threading.Thread) -> None:
@@ -78,13 +112,9 @@ def _feed(to: Optional[IO[bytes]], data: bytes) -> None:
         pass
 
 
-def _collect(stream: IO[bytes], said: List[str], show: bool) -> None:
+def _collect(stream: IO[bytes], lines: List[str]) -> None:
     for line in stream:
-        text = line.decode(errors="replace")
-        said.append(text)
-        if show:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+        lines.append(line.decode(errors="replace"))
 
 
 def call_json(args: Sequence[str], **kwargs: Any) -> Any:
@@ -96,7 +126,7 @@ def lines(args: Sequence[str]) -> Iterator[str]:
     program = subprocess.Popen([path(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said: List[str] = []
     assert program.stdout and program.stderr
-    reader = threading.Thread(target=_collect, args=(program.stderr, said, False), daemon=True)
+    reader = threading.Thread(target=_collect, args=(program.stderr, said), daemon=True)
     reader.start()
     try:
         for line in program.stdout:
@@ -114,5 +144,8 @@ def lines(args: Sequence[str]) -> Iterator[str]:
 
 def main() -> None:
     """The command `trainyard` of this package: the program itself, in place of Python."""
-    program = path()
+    try:
+        program = path()
+    except errors.ProgramNotFound as e:
+        raise SystemExit(f"trainyard: {e}") from None
     os.execv(program, [program, *sys.argv[1:]])

@@ -13,8 +13,8 @@ E0211 job 2 'cpu': "x" is no number
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Dict, List, Optional, Type
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
 __all__ = ["TrainyardError", "UsageError", "ConfigError", "DataError", "TrainingError", "CheckpointError", "JobError",
            "TuneError", "ServerError", "ProgramNotFound", "UnexpectedStatusException", "Problem", "from_output"]
@@ -45,7 +45,25 @@ class TrainyardError(Exception):
         self.line = first.line
         self.column = first.column
         self.exit_status = exit_status  #: of the program
+        self.output = ""  #: what it printed before
         super().__init__(message)
+
+    def reworded(self, change: Callable[[str], str]) -> "TrainyardError":
+        """The same with other words."""
+        problems = [replace(p, message=change(p.message), file=change(p.file) if p.file else None) for p in self.problems]
+        first = next((p for p in problems if p.severity == "error"), problems[0])
+        return _made(type(self), change(str(self)), {**self.__dict__, "problems": problems, "message": first.message, "file": first.file})
+
+    def __reduce__(self) -> Any:
+        return _made, (type(self), str(self), self.__dict__)
+
+
+def _made(kind: Type[TrainyardError], message: str, state: Mapping[str, Any]) -> TrainyardError:
+    """From a pickle."""
+    made = kind.__new__(kind, message)
+    made.args = (message,)
+    made.__dict__.update(state)
+    return made
 
 
 class UsageError(TrainyardError):
@@ -102,19 +120,23 @@ _AREAS: Dict[str, Type[TrainyardError]] = {
 }
 
 _LINE = re.compile(r"^(?:(?P<where>.*?): )?(?P<severity>error|warning)(?:\[(?P<code>E\d{4})\])?: (?P<message>.*)$")
+_HINT = re.compile(r"^\s+= (did you mean .*)$")
 _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
 
 
 def of_code(code: Optional[str]) -> Type[TrainyardError]:
     """The class of an error with this code."""
-    return _AREAS.get((code or "E00")[1:3], TrainyardError)
+    return JobError if code == "E5502" else _AREAS.get((code or "E00")[1:3], TrainyardError)
 
 
 def parse(text: str) -> List[Problem]:
     """The messages in what the program wrote to its standard error."""
-    found = []
+    found: List[Problem] = []
     for line in text.splitlines():
         match = _LINE.match(line)
+        hint = _HINT.match(line)
+        if hint and found:  # of the message above
+            found[-1] = replace(found[-1], message=f"{found[-1].message}, {hint[1]}")
         if not match:
             continue
         place = _PLACE.match(match["where"] or "")
@@ -122,6 +144,32 @@ def parse(text: str) -> List[Problem]:
                              int(place["line"]) if place else None,
                              int(place["column"]) if place and place["column"] else None))
     return found
+
+
+def keywords(text: str) -> str:
+    """Options of the command as keyword arguments.
+
+    >>> keywords("use --continue to go on, or say --overwrite; unknown option '--epoch-count'")
+    "use continue_=True to go on, or say overwrite=True; unknown option 'epoch_count='"
+    """
+    text = text.replace("--continue", "continue_=True").replace("--overwrite", "overwrite=True").replace("--edit-config-json", "set")
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_") + "=", text)
+
+
+def is_error(line: str) -> bool:
+    """Whether a line of the program says an error, which becomes an exception."""
+    match = _LINE.match(line.rstrip("\n"))
+    return bool(match and match["severity"] == "error")
+
+
+def is_count(line: str) -> bool:
+    """How many errors there were."""
+    return re.match(r"^\d+ errors?(?:, \d+ warnings?)?$", line.strip()) is not None
+
+
+def _said(problem: Problem) -> str:
+    where = f"{problem.file}:{problem.line}: " if problem.file else ""
+    return f"{where}{problem.message}" + (f" [{problem.code}]" if problem.code else "")
 
 
 def from_output(text: str, status: int) -> TrainyardError:
@@ -132,7 +180,5 @@ def from_output(text: str, status: int) -> TrainyardError:
         last = text.strip().splitlines()[-1:] or [f"trainyard ended with status {status}"]
         return TrainyardError(last[0], exit_status=status)
     kind = of_code(errors[0].code)
-    where = f"{errors[0].file}:{errors[0].line}: " if errors[0].file else ""
-    code = f" [{errors[0].code}]" if errors[0].code else ""
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return kind(f"{where}{errors[0].message}{code}{more}", problems=problems, exit_status=status)
+    more = [f"\n    {_said(p)}" for p in errors[1:9]] + ([f"\n    and {len(errors) - 9} more"] if len(errors) > 9 else [])
+    return kind(_said(errors[0]) + "".join(more), problems=problems, exit_status=status)

@@ -19,12 +19,13 @@ import time
 import warnings
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from . import _program, profiles
-from .errors import ConfigError, JobError
+from . import _program, frames, profiles
+from .errors import ConfigError, DataError, TrainyardError
 from .jobs import TrainingJob
 from .session import Session, get_default_session
+from .tensorboard import TensorBoard
 
-__all__ = ["Estimator", "AlgorithmEstimator", "Processor", "FileSystemInput"]
+__all__ = ["Estimator", "AlgorithmEstimator", "Processor", "CpfsFileSystemInput", "FileSystemInput"]
 
 Command = Union[str, Sequence[str]]
 
@@ -38,6 +39,23 @@ class FileSystemInput:
 
     def __str__(self) -> str:
         return self.directory_path
+
+    def to_input_uri(self) -> str:
+        """The address of PAI."""
+        return f"nas://{self.file_system_id}.{self._region()}/{self.directory_path.lstrip('/')}"
+
+    def _region(self) -> Optional[str]:
+        return get_default_session().region_id
+
+
+class CpfsFileSystemInput(FileSystemInput):
+    """The same of CPFS, by its protocol service and export."""
+
+    def __init__(self, file_system_id: str, protocol_service_id: str, export_id: str) -> None:
+        super().__init__(file_system_id, f"/{protocol_service_id}/{export_id}/")
+
+    def to_input_uri(self) -> str:
+        return f"cpfs://{self.file_system_id}.{self._region()}{self.directory_path}"
 
 
 class _Described:
@@ -65,7 +83,7 @@ class _Described:
         self.instance_type = instance_type
         self.instance_count = instance_count or 1
         self.labels = dict(labels or {})
-        self._session = session
+        self._session = Session(server=session) if isinstance(session, str) else session
         self.more = _job_fields(more)
         self.jobs: List[TrainingJob] = []
 
@@ -125,12 +143,12 @@ class _Described:
     def _send(self, spec: Dict[str, Any], place: str) -> Dict[str, Any]:
         path = os.path.join(place, "job.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(spec, f, indent=1)
+            json.dump(spec, f, indent=1, default=frames.plain)
         try:
             return dict(_program.call_json(["job", "submit", *self.session.place(), path]))
-        except JobError as e:
+        except TrainyardError as e:
             if e.code != "E3204" or not profiles.is_ecs(self.instance_type, self.session.profiles) or not spec.get("cpu"):
-                raise
+                raise e.reworded(lambda text: text.replace(path, "job")) from None
             warnings.warn(f"{self.instance_type} is larger than this machine; the job takes what there is", stacklevel=4)
             return self._send({k: v for k, v in spec.items() if k not in ("cpu", "memory")}, place)
 
@@ -167,7 +185,7 @@ class Estimator(_Described):
                          base_job_name, max_run_time, instance_type, instance_count, labels, session, more)
         self.checkpoints_path = checkpoints_path
         self.output_path = output_path
-        self.metric_definitions = [dict(m) for m in metric_definitions or []]
+        self.metric_definitions = [_metric(m) for m in metric_definitions or []]
         _without_effect(user_vpc_config=user_vpc_config, experiment_config=experiment_config, resource_id=resource_id)
 
     @property
@@ -213,14 +231,9 @@ class Estimator(_Described):
     def tensorboard_data(self) -> str:
         return self._latest().output_path("tensorboard")
 
-    def tensorboard(self, wait: bool = True) -> "Optional[subprocess.Popen[bytes]]":
-        """Starts TensorBoard on the latest job's logs, when it is installed; returns its process."""
-        where = self.tensorboard_data()
-        program = profiles.find_program("tensorboard")
-        if not program:
-            print(f"TensorBoard is not installed (pip install tensorboard); the logs are in {where}")
-            return None
-        return subprocess.Popen([program, "--logdir", where])
+    def tensorboard(self, wait: bool = True) -> TensorBoard:
+        """TensorBoard on the latest job's logs, started on this machine; its app_uri is the address, delete() ends it."""
+        return TensorBoard.create(self.tensorboard_data(), wait, session=self.session)
 
 
 class AlgorithmEstimator(Estimator):
@@ -301,7 +314,7 @@ class Processor(_Described):
         return {name: self._latest().output_path(name) for name in self._outputs}
 
 
-_CLOUD_ONLY = ("spot_spec", "instance_spec", "resource_type", "settings", "user_vpc_config", "experiment_config", "resource_id")
+_CLOUD_ONLY = ("spot_spec", "resource_type", "settings", "user_vpc_config", "experiment_config", "resource_id")
 
 
 def _without_effect(**values: Any) -> None:
@@ -312,7 +325,33 @@ def _without_effect(**values: Any) -> None:
 
 def _job_fields(more: Mapping[str, Any]) -> Dict[str, Any]:
     _without_effect(**{k: v for k, v in more.items() if k in _CLOUD_ONLY})
-    return {k: v for k, v in more.items() if k not in _CLOUD_ONLY}
+    fields = {k: v for k, v in more.items() if k not in _CLOUD_ONLY}
+    return {**_instance(fields.pop("instance_spec", None)), **fields}
+
+
+def _instance(spec: Any) -> Dict[str, Any]:
+    """cpu, memory and gpu of an instance_spec of PAI, which has memory in GiB.
+
+    >>> _instance({"CPU": "4", "Memory": "8", "GPU": "1"})
+    {'cpu': '4', 'memory': '8Gi', 'gpu': 1}
+    """
+    given = {k.lower(): v for k, v in (spec.to_dict() if hasattr(spec, "to_dict") else dict(spec or {})).items()}
+    made: Dict[str, Any] = {"cpu": str(given["cpu"])} if given.get("cpu") else {}
+    if given.get("memory"):
+        memory = str(given["memory"])
+        made["memory"] = memory + "Gi" if memory.isdigit() else memory
+    if given.get("gpu"):
+        made["gpu"] = int(given["gpu"])
+    return made
+
+
+def _metric(given: Any) -> Dict[str, str]:
+    """A definition of a metric: {"Name": ..., "Regex": ...}."""
+    found = dict(given.to_dict() if hasattr(given, "to_dict") else given)
+    for name in ("Name", "Regex"):
+        if not found.get(name):
+            raise ConfigError(f"metric_definitions: {found} has no {name!r}: {{'Name': 'auc', 'Regex': r'auc=([0-9.]+)'}}")
+    return found
 
 
 def _directory(path: str) -> str:
@@ -324,7 +363,11 @@ def _directory(path: str) -> str:
 
 def _channel(value: Any) -> str:
     """A path as an absolute one, URIs and datasets as they are; None is kept with the job."""
-    text = str(value or "")
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple, dict)) or hasattr(value, "columns"):
+        raise DataError(f"a channel is a path, a URI or a dataset, not {type(value).__name__}: write the data to a file")
+    text = str(value)
     if not text:
         return text
     if text.startswith("file://"):

@@ -4,82 +4,154 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterator, List, Mapping, Sequence
+import re
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .errors import DataError
 
 
+_WANTED = "a path, a DataFrame, an Arrow table, a list of dicts or a dict of lists is wanted"
+
+
 def write(data: Any, directory: str, name: str) -> str:
-    """A path as it is; a DataFrame of pandas or polars, a table of pyarrow or a list of dicts as a file below `directory`."""
-    if isinstance(data, (str, os.PathLike)):
-        return os.fspath(data)
+    """A path as it is; a table as a file below `directory`.
+
+    Tables are DataFrames of pandas and polars, what speaks Arrow's C stream (pyarrow, DuckDB), lists of dicts, dicts of lists.
+    """
+    if is_path(data):
+        return ",".join(os.fspath(p) for p in data) if isinstance(data, (list, tuple)) else os.fspath(data)
     path = os.path.join(directory, f"{name}.parquet")
-    if hasattr(data, "write_parquet"):  # polars
+    if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
+        data = data.collect()
+    if hasattr(data, "write_parquet") and not hasattr(data, "query"):  # polars
         data.write_parquet(path)
-    elif hasattr(data, "to_parquet"):  # pandas
-        _write_pandas(data, path)
-    elif type(data).__module__.startswith("pyarrow") and hasattr(data, "schema"):
-        import pyarrow.parquet
-        pyarrow.parquet.write_table(data, path)
-    elif isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        path = os.path.join(directory, f"{name}.jsonl")
-        _write_rows(data, path)
+    elif hasattr(data, "to_parquet") and hasattr(data, "columns") and hasattr(data, "index"):  # pandas
+        _write_pandas(data, path, name)
+    elif hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        _write_arrow(data, path, name)
     else:
-        raise DataError(f"{name}: a path, a DataFrame, a pyarrow table or a list of dicts is wanted, not {type(data).__name__}")
+        path = os.path.join(directory, f"{name}.jsonl")
+        _write_rows(_rows(data, name), path, name)
     return path
 
 
-def _write_pandas(data: Any, path: str) -> None:
+def named(text: str, place: str) -> str:
+    """A message in which tables that write() put into the directory `place` have their names.
+
+    >>> named("column 'a' is not in '/tmp/x1/train.parquet'", "/tmp/x1")
+    "column 'a' is not in 'train'"
+    """
+    return re.sub(re.escape(place + os.sep) + r"(\w+)\.(?:parquet|jsonl|json)\b", r"\1", text)
+
+
+def is_path(data: Any) -> bool:
+    """A path, or some."""
+    if isinstance(data, (list, tuple)) and data:
+        return all(isinstance(p, (str, os.PathLike)) for p in data)
+    return isinstance(data, (str, os.PathLike))
+
+
+def _write_pandas(data: Any, path: str, name: str) -> None:
+    if all(level is not None for level in data.index.names):  # set_index() made them of columns
+        data = data.reset_index()
+    twice = [str(c) for c in data.columns[data.columns.duplicated()]]
+    if twice:
+        raise DataError(f"{name}: there are several columns {twice[0]!r}")
     try:
         data.to_parquet(path, index=False)
     except ImportError:
         raise DataError("a DataFrame of pandas needs pyarrow (pip install pyarrow)") from None
+    except (TypeError, ValueError) as e:  # pyarrow's own are both
+        raise DataError(f"{name}: {'; '.join(str(a) for a in reversed(e.args))}") from None
 
 
-def _write_rows(rows: Sequence[Mapping[str, Any]], path: str) -> None:
+def _write_arrow(data: Any, path: str, name: str) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(f"{name}: a table of type {type(data).__name__} needs pyarrow (pip install pyarrow)") from None
+    try:
+        table = data if isinstance(data, pyarrow.Table) else pyarrow.table(data)
+    except (TypeError, ValueError) as e:
+        raise DataError(f"{name}: {_WANTED}, not {type(data).__name__} ({e})") from None
+    pyarrow.parquet.write_table(table, path)
+
+
+def _rows(data: Any, name: str) -> Sequence[Mapping[str, Any]]:
+    """Dicts, one per row."""
+    if isinstance(data, Mapping):
+        columns = {str(k): list(v) for k, v in data.items() if isinstance(v, Iterable) and not isinstance(v, (str, bytes))}
+        if len(columns) < len(data) or len({len(v) for v in columns.values()}) > 1:
+            raise DataError(f"{name}: the values of a dict are lists of one length, a column each")
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    if isinstance(data, Sequence) and not isinstance(data, bytes) and all(isinstance(row, Mapping) for row in data):
+        return data
+    raise DataError(f"{name}: {_WANTED}, not {type(data).__name__}")
+
+
+def plain(value: Any) -> Any:
+    """Scalars and arrays of numpy, and what else has tolist() or item(), as Python's own; for json.dumps(default=).
+
+    >>> import array
+    >>> json.dumps({"a": array.array("i", [1, 2])}, default=plain)
+    '{"a": [1, 2]}'
+    """
+    for name in ("tolist", "item", "isoformat"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"values of type {type(value).__name__} are not written")
+
+
+def _write_rows(rows: Sequence[Mapping[str, Any]], path: str, name: str) -> None:
     with open(path, "w", encoding="utf-8") as f:
-        for row in rows:
-            f.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        for i, row in enumerate(rows):
+            try:
+                f.write(json.dumps({k: None if v != v else v for k, v in row.items()} if _has_nan(row) else row, ensure_ascii=False,
+                                   allow_nan=False, default=plain) + "\n")
+            except (TypeError, ValueError) as e:
+                raise DataError(f"{name}: row {i}: {e}") from None
+
+
+def _has_nan(row: Mapping[str, Any]) -> bool:
+    """NaN is how tables write that there is no value."""
+    return any(isinstance(v, float) and v != v for v in row.values())
 
 
 def head(data: Any, rows: int = 128) -> Any:
     """Its first rows."""
-    if type(data).__module__.startswith("pyarrow"):
-        return data.slice(0, rows)
-    return data.head(rows) if hasattr(data, "head") else data[:rows]
+    if isinstance(data, Mapping):
+        return {k: v[:rows] for k, v in data.items()}
+    if hasattr(data, "head"):
+        return data.head(rows)
+    return data.slice(0, rows) if hasattr(data, "slice") else data[:rows] if isinstance(data, Sequence) else data
 
 
 def read_like(data: Any, path: str) -> Any:
     """The Parquet file or JSON lines at `path` in the kind of `data`; a list of dicts for paths and lists."""
-    if hasattr(data, "write_parquet"):
+    if hasattr(data, "write_parquet") or hasattr(data, "sink_parquet"):
         import polars
         return polars.read_parquet(path)
     if hasattr(data, "to_parquet"):
         import pandas
-        return pandas.read_parquet(path)
-    if type(data).__module__.startswith("pyarrow"):
+        read = pandas.read_parquet(path)
+        return read.set_axis(data.index) if len(read) == len(data) else read
+    if suffix_like(data) == ".parquet":
         import pyarrow.parquet
         return pyarrow.parquet.read_table(path)
-    return list(rows_of(path))
+    read = list(rows_of(path))
+    return {name: [row[name] for row in read] for name in (read[0] if read else {})} if isinstance(data, Mapping) else read
 
 
 def suffix_like(data: Any) -> str:
     """The kind of file that read_like() takes for `data`."""
-    return ".parquet" if hasattr(data, "to_parquet") or hasattr(data, "write_parquet") or hasattr(data, "schema") else ".jsonl"
+    tables = ("to_parquet", "write_parquet", "sink_parquet", "__arrow_c_stream__", "__arrow_c_array__")
+    return ".parquet" if any(hasattr(data, name) for name in tables) else ".jsonl"
 
 
 def rows_of(path: str) -> Iterator[Mapping[str, Any]]:
     with open(path, encoding="utf-8") as f:
         for line in f:
             yield json.loads(line)
-
-
-def columns_of(data: Any) -> List[str]:
-    """The names of its columns; none for paths."""
-    if isinstance(data, (str, os.PathLike)):
-        return []
-    if hasattr(data, "column_names"):
-        return list(data.column_names)
-    if hasattr(data, "columns"):
-        return [str(c) for c in data.columns]
-    return list(data[0]) if data else []

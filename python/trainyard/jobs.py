@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import _display, _program
@@ -124,13 +125,21 @@ class TrainingJob:
 
     def metrics(self, name: Optional[str] = None) -> "Any":
         """The values that metric_definitions found in the log: a DataFrame where pandas is there, else a list of dicts."""
-        rows = _program.call_json(["job", "get", "--metrics", *self.session.place(), self.id])
-        rows = [row for row in rows if name is None or row["name"] == name]
+        rows = self._metrics(name)
         try:
             import pandas
         except ImportError:
             return rows
-        return pandas.DataFrame(rows, columns=["name", "value", "step", "attempt", "worker", "time"])
+        made = pandas.DataFrame(rows, columns=["name", "value", "step", "attempt", "worker", "time"])
+        return made.astype({"step": "Int64"}).assign(time=pandas.to_datetime(made["time"]))
+
+    def _metrics(self, name: Optional[str]) -> "List[Dict[str, Any]]":
+        rows = _program.call_json(["job", "get", "--metrics", *self.session.place(), self.id])
+        return [{**row, "step": None if row["step"] < 0 else row["step"]} for row in rows if name is None or row["name"] == name]
+
+    def plot(self, name: Optional[str] = None) -> _display.Plot:
+        """The curves of its metrics, or of one; a notebook draws them."""
+        return _display.Plot(_display.curves_of(self._metrics(name)))
 
     def outputs(self, channel: Optional[str] = None) -> "List[Dict[str, Any]]":
         """The files it left: channel, path, bytes, sha256."""
@@ -170,14 +179,23 @@ class TrainingJob:
         An interrupt (Ctrl-C) leaves the job running and says how to come back to it. `interval` is kept for
         scripts of PAI: waiting costs no polling here.
         """
+        live = _display.Live()
         try:
             if show_logs:
                 for line in self.logs(follow=True):
                     print(line, flush=True)
+                    if live.due():
+                        live.show(self._repr_html_())
+            elif live.on and timeout is None:
+                while not self.is_completed():
+                    live.show(self._repr_html_())
+                    time.sleep(min(interval, 1.0))
             args = ["job", "wait", *self.session.place()]
             if timeout is not None:
                 args.append(f"--timeout={max(1, int(timeout * 1000))}ms")
             self._ended(args)
+            if live.on:
+                live.show(self._repr_html_())
         except KeyboardInterrupt:
             print(f"\njob {self.id} goes on; come back with TrainingJob.get({self.id!r}).wait()", file=sys.stderr)
             raise
@@ -202,4 +220,5 @@ class TrainingJob:
         return f"TrainingJob({self.id!r})"
 
     def _repr_html_(self) -> str:
-        return _display.job_html(self.describe())
+        about = self.describe()
+        return _display.job_html(about) + (self.plot()._repr_html_() if about.get("metrics") else "")

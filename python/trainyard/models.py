@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
-from . import _display, _library, _program, frames
+from . import _display, _library, _program, checkpoint, frames
 from .config import Config
-from .errors import TrainingError
+from .errors import TrainingError, TrainyardError, is_error, keywords
 
-__all__ = ["train", "evaluate", "export", "predict", "Run", "Model"]
+__all__ = ["init", "train", "evaluate", "export", "predict", "Run", "Model"]
 
 _SAMPLE = "sample_rows"  # in model_dir: rows of a table that is gone when the run has ended
 ConfigLike = Union[str, "os.PathLike[str]", Config]
@@ -28,7 +29,7 @@ class Run:
 
     def __init__(self, config: Config, model_dir: str) -> None:
         self.config = config
-        self.model_dir = model_dir
+        self.model_dir = os.fspath(model_dir)
 
     @property
     def history(self) -> List[Dict[str, Any]]:
@@ -54,11 +55,35 @@ class Run:
                 options.setdefault("sample_input", sample)
         return export(self.config, to, model_dir=self.model_dir, **options)
 
+    def tables(self) -> List[str]:
+        """The embedding tables of its latest checkpoint."""
+        return checkpoint.tables(self.model_dir)
+
+    def embeddings(self, table: str) -> checkpoint.Embeddings:
+        """ids and vectors of the rows of a table that training touched; by the name of a table or of a feature."""
+        return checkpoint.embeddings(self.model_dir, table)
+
+    def state_dict(self, part: Optional[str] = None) -> Dict[str, Any]:
+        """Its latest checkpoint as a state dict of PyTorch."""
+        return checkpoint.state_dict(self.model_dir, part)
+
     def __repr__(self) -> str:
         return f"Run({self.model_dir!r})"
 
     def _repr_html_(self) -> str:
-        return _display.table_html([("model_dir", self.model_dir)] + [(k, str(v)) for k, v in self.metrics.items()])
+        table = _display.table_html([("model_dir", self.model_dir)] + [(k, str(v)) for k, v in self.metrics.items()])
+        return table + (self.plot()._repr_html_() if len(self.history) > 1 else "")
+
+    def _heard(self, line: str, live: _display.Live) -> None:
+        """A line of training: what a notebook shows is renewed now and then."""
+        if live.due() and not is_error(line):
+            live.show(self._repr_html_())
+
+    def plot(self, name: Optional[str] = None) -> _display.Plot:
+        """The curves of its evaluations, or of one metric; a notebook draws them."""
+        rows = [{"name": k, "value": v, "step": row.get("global_step")} for row in self.history for k, v in row.items()
+                if k != "global_step" and isinstance(v, (int, float)) and name in (None, k)]
+        return _display.Plot(_display.curves_of(rows))
 
 
 class Model:
@@ -82,7 +107,8 @@ class Model:
             with open(path, encoding="utf-8") as f:
                 return dict(json.load(f))
         except (OSError, ValueError) as e:
-            raise TrainingError(f"{self.path!r} is no export: {e}") from None
+            why = f"{self.path}/manifest.json is not there" if isinstance(e, FileNotFoundError) else str(e)
+            raise TrainingError(f"{self.path!r} is no export, which export() makes: {why}") from None
 
     def predict(self, data: Any, columns: Sequence[str] = (), output: Optional[str] = None, **options: Any) -> Any:
         """Scores of rows, in the kind of table that came; `columns` of the input come along."""
@@ -97,8 +123,32 @@ class Model:
             self._scorer = _library.Scorer(self.path, threads)
         return self._scorer.score(rows)
 
+    def tables(self) -> List[str]:
+        """Its embedding tables."""
+        return checkpoint.tables(self.path)
+
+    def embeddings(self, table: str) -> checkpoint.Embeddings:
+        """ids and vectors of all rows of a table, by its name or that of a feature."""
+        return checkpoint.embeddings(self.path, table)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"path": self.path, "_scorer": None}  # another process opens it anew
+
     def __repr__(self) -> str:
         return f"Model({self.path!r})"
+
+
+def _call(args: List[str], place: str, show: bool = False, answer: bool = False, said: Optional[List[str]] = None,
+          heard: Optional[Callable[[str], None]] = None) -> Any:
+    """The program's answer; messages name tables as arguments of the call, and options as keywords."""
+    try:
+        return _program.call_json(args) if answer else _program.call(args, show=show, said=said, heard=heard)
+    except KeyboardInterrupt:
+        if args[0] == "train":
+            print("training was interrupted; continue_=True goes on from its last checkpoint", file=sys.stderr)
+        raise
+    except TrainyardError as e:
+        raise e.reworded(lambda text: keywords(frames.named(text, place))) from None
 
 
 def _flags(options: Mapping[str, Any]) -> List[str]:
@@ -113,15 +163,36 @@ def _flags(options: Mapping[str, Any]) -> List[str]:
     return flags
 
 
+def init(data: Any, path: str = "pipeline.config", label: Union[str, Sequence[str], None] = None, show: bool = True,
+         **options: Any) -> Config:
+    """Writes a config that fits the data, ready to train and to edit, and returns it.
+
+    Columns are looked at to find out what they are; with `show` it is said which are left out. A tenth of the rows is held out for
+    evaluation. `label` names the label or labels, found by name and values unless given; other options are those of the command:
+    model=, positive=, holdout=, holdout_by=, overwrite=True, ...
+    """
+    with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
+        stem = os.path.splitext(os.path.basename(path))[0] or "data"
+        args = ["init", f"--out={os.fspath(path)}", *_flags(options), frames.write(data, place, stem)]
+        if label is not None:
+            args.append("--label=" + (label if isinstance(label, str) else ",".join(label)))
+        said: List[str] = []
+        _call(args, place, said=said)
+    if show:  # what follows are commands for a shell
+        print(frames.named("".join(said), place).partition("next:\n")[0].rstrip())
+    return Config(path)
+
+
 def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Optional[str] = None,
           set: Optional[Mapping[str, Any]] = None, show: bool = True, **options: Any) -> Run:
     """Trains; with `show` the progress appears as it comes.
 
     `train` and `eval` are paths, DataFrames, pyarrow tables or lists of dicts; without them the config's own. `set`
-    overrides values of the config by path. Other options are those of the command: resume with continue_=True,
-    threads=, seed=, patience=, fine_tune=, ...
+    overrides values of the config by path, and so do keywords that are paths (`**{"train_config.num_epochs": 3}`). Other
+    options are those of the command: resume with continue_=True, threads=, seed=, patience=, fine_tune=, ...
     """
-    config = Config.of(config).with_values(set)
+    edits = {name: options.pop(name) for name in list(options) if "." in name or "[" in name}
+    config = Config.of(config).with_values({**(set or {}), **edits})
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()})]
         if model_dir:
@@ -130,9 +201,12 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
             args.append(f"--train-input={frames.write(train, place, 'train')}")
         if eval is not None:
             args.append(f"--eval-input={frames.write(eval, place, 'eval')}")
-        _program.call(args, show=show)
         run = Run(config, model_dir or str(config.get("model_dir")))
-        if train is not None and not isinstance(train, (str, os.PathLike)):
+        live = _display.Live() if show else None
+        _call(args, place, show, heard=None if live is None or not live.on else lambda line: run._heard(line, live))
+        if live is not None:
+            live.show(run._repr_html_())
+        if train is not None and not frames.is_path(train):
             frames.write(frames.head(train), run.model_dir, _SAMPLE)
     return run
 
@@ -147,7 +221,7 @@ def evaluate(config: ConfigLike, data: Any = None, model_dir: Optional[str] = No
             args.append(f"--model-dir={model_dir}")
         if data is not None:
             args.append(f"--eval-input={frames.write(data, place, 'eval')}")
-        return dict(_program.call_json(args))
+        return dict(_call(args, place, answer=True))
 
 
 def export(config: ConfigLike, to: str, model_dir: Optional[str] = None, set: Optional[Mapping[str, Any]] = None,
@@ -157,7 +231,7 @@ def export(config: ConfigLike, to: str, model_dir: Optional[str] = None, set: Op
     args = ["export", *config.args(), f"--export-dir={to}", *_flags(options)]
     if model_dir:
         args.append(f"--model-dir={model_dir}")
-    _program.call(args)
+    _call(args, os.curdir)
     return Model.load(to)
 
 
@@ -170,7 +244,7 @@ def predict(model: Union[Model, str, "os.PathLike[str]"], data: Any, columns: Se
         args = ["predict", f"--model={path}", f"--input={frames.write(data, place, 'rows')}", f"--output={to}", *_flags(options)]
         if columns:
             args.append("--reserved-columns=" + ",".join(columns))
-        _program.call(args)
+        _call(args, place)
         return None if output else frames.read_like(data, to)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import Any, Dict, Mapping, Optional
 
 from .errors import ConfigError
@@ -12,10 +11,6 @@ _SIZES = {"large": 2, "xlarge": 4}
 _ECS = re.compile(r"^ecs\.(?P<family>[a-z]+)(?P<generation>\d+)?[a-z]*(?:-c(?P<cpu>\d+)g(?P<gpu>\d+))?\.(?P<times>\d*)(?P<size>x?large)$")
 #: GiB of memory per processor of the common families: compute, general, memory.
 _GIB = {"c": 2, "g": 4, "r": 8}
-
-
-def find_program(name: str) -> Optional[str]:
-    return shutil.which(name)
 
 
 def resources(instance_type: Optional[str], image: Optional[str], profiles: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:

@@ -22,8 +22,11 @@ class Session:
     project: Optional[str] = None
     queue: Optional[str] = None
     profiles: Dict[str, Dict[str, Any]] = field(default_factory=dict)  #: instance type -> {"cpu", "memory", "gpu", "image"}
+    images: Dict[str, str] = field(default_factory=dict)  #: framework, or framework:version[:accelerator] -> image, for pai.image
     region_id: Optional[str] = None  #: kept for scripts of PAI; has no effect
     workspace_id: Optional[str] = None  #: kept for scripts of PAI; has no effect
+    oss_bucket_name: Optional[str] = None  #: kept for scripts of PAI; has no effect
+    oss_endpoint: Optional[str] = None  #: kept for scripts of PAI; has no effect
 
     def place(self) -> List[str]:
         """The options that say where jobs are."""
@@ -72,8 +75,7 @@ def setup_default_session(**settings: Any) -> Session:
 
 
 #: Arguments of PAI's function that concern its cloud alone; accepted, without effect.
-_CLOUD_ONLY = {"access_key_id", "access_key_secret", "security_token", "credential_config", "oss_bucket_name", "oss_endpoint",
-               "network"}
+_CLOUD_ONLY = {"access_key_id", "access_key_secret", "security_token", "credential_config", "network"}
 
 
 def get_default_session() -> Session:

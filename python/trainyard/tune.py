@@ -17,8 +17,8 @@ import re
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional
 
-from . import _display, _program
-from .errors import TuneError
+from . import _display, _exchange, _program, frames
+from .errors import TrainyardError, TuneError
 from .session import Session, get_default_session
 from .study import Study, StudyTrial
 from .trial import (get_current_parameter, get_experiment_id, get_next_parameter, get_next_parameters, get_sequence_id,
@@ -104,7 +104,7 @@ class Experiment:
         return self
 
     def run(self, port: int = 0, wait_completion: bool = True, debug: bool = False, directory: Optional[str] = None) -> bool:
-        """Runs it; True when it ended well. An interrupt leaves it running."""
+        """Runs it; True when it ended well, False when it failed. An interrupt leaves it running."""
         self._create(directory, wait=wait_completion)
         return not wait_completion or self.get_status() == "DONE"
 
@@ -117,11 +117,17 @@ class Experiment:
         with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
             path = os.path.join(place, "experiment.json")
             with open(path, "w", encoding="utf-8") as f:
-                json.dump(fields, f, indent=1)
+                json.dump(fields, f, indent=1, default=frames.plain)
             args = ["tune", "create", f"--config={path}", *self._server()]
             if directory:
                 args.append(f"--dir={os.path.abspath(directory)}")
-            self.id = _program.call(args + (["--wait"] if wait else []), show=wait).strip().splitlines()[-1]
+            try:
+                said = _program.call(args + (["--wait"] if wait else []), show=wait)
+            except TrainyardError as e:
+                if not e.output.strip():  # it was not started
+                    raise e.reworded(lambda text: frames.named(text, place)) from None
+                said = e.output
+            self.id = said.strip().splitlines()[-1]
         self.directory = os.path.abspath(directory) if directory else None
 
     def _server(self) -> List[str]:
@@ -162,6 +168,25 @@ class Experiment:
     def export_data(self) -> List[Mapping[str, Any]]:
         """Parameters and results of the trials that have ended."""
         return list(json.loads(_program.call(["tune", "export", *self._named()])))
+
+    def to_study(self, space: Optional[Mapping[str, Any]] = None, **options: Any) -> Study:
+        """A Study that knows the results of this experiment; `space` unless it was made here."""
+        found = self._found(space)
+        return Study._taken(found, options)
+
+    def to_optuna(self, storage: Any = None, study_name: Optional[str] = None, space: Optional[Mapping[str, Any]] = None) -> Any:
+        """A study of Optuna with the results of this experiment; `space` unless it was made here."""
+        return _exchange.write_optuna(self._found(space), storage, study_name)
+
+    def _found(self, space: Optional[Mapping[str, Any]]) -> _exchange.Found:
+        space = space or self.config.as_dict().get("searchSpace")
+        if not isinstance(space, Mapping):
+            raise TuneError(f"experiment {self.id}: give its search space: space=")
+        results = [_exchange.Result(_exchange._params(row), value, []) for row in self.export_data()
+                   if (value := _exchange._number(str(row["value"]))) is not None]
+        best = (self.describe().get("best") or {}).get("value")
+        maximize = len(results) > 1 and best == max(r.value for r in results)
+        return _exchange.Found(dict(space), maximize, results)
 
     def stop(self) -> None:
         _program.call(["tune", "stop", *self._named()])

@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 #include "backend/admission.h"
-#include "backend/backend.h"
+#include "backend/call.h"
 #include "backend/capacity.h"
+#include "backend/crash.h"
 #include "backend/preempt.h"
 #include "backend/reserve.h"
 #include "base/clock.h"
@@ -30,24 +31,29 @@
 #include "job/retry.h"
 #include "job/space.h"
 #include "job/submit.h"
+#include "store/users.h"
 
 #define LOG_AREA "agent"
 #define LOOK_NS (1 * INT64_C(1000000000))
 #define SOON_NS (20 * INT64_C(1000000)) /* several signs within this are one */
-#define STORE_PATIENCE 30               /* times the idle time, while the store is away */
-#define LOCK_TRIES 100                  /* of 50 ms: for the agent before us to end */
+#define METHOD_PATIENCE_S 180.0
+#define STORE_PATIENCE 30 /* times the idle time, while the store is away */
+#define LOCK_TRIES 100    /* of 50 ms: for the agent before us to end */
 
 struct child {
     struct agent *agent;
     char id[JOB_ID_SIZE];
     struct proc *proc; /* NULL: the fork server's */
     struct loop_child watch;
+    int64_t since; /* monotonic ns */
 };
 
 struct agent {
     const struct job_place *p;
     const struct backend_agent_options *o;
     struct backend_queue_need total;
+    struct backend_probes probes;
+    int64_t method_patience; /* ns that a method of a backend may take */
     struct loop *loop;
     int lock, control;
     struct loop_fd control_watch, forkserver_watch;
@@ -64,13 +70,55 @@ struct agent {
     bool disk_told; /* that it is nearly full */
 };
 
-/* A job that waits for others is not in line; nor is one whose array has its fill. */
-static void sort_waiting(const struct job_place *p, struct backend_agent_queue *q,
-                         const struct store_job *j, struct backend_depend_arrays *arrays)
+/* A job of a backend that cannot be used waits for it, or has failed. */
+static void ask_backend(const struct backend_probes *probes, struct backend_agent_held *h)
 {
-    struct backend_agent_held h = {.row = j};
-    h.answer = backend_depend(p, &q->rows, j, h.text);
-    if (h.answer == DEPEND_NONE && !backend_depend_array_room(arrays, j, h.text))
+    const struct backend_probe *f = backend_probe_failure(probes, h->row->backend);
+    if (!f)
+        return;
+    h->answer = f->passing ? DEPEND_WAITS : DEPEND_FAILED;
+    h->why = WHY_BackendUnavailable;
+    if (f->passing)
+        snprintf(h->text, sizeof(h->text), "for the backend %.30s: %.300s",
+                 h->row->backend, f->text);
+    else
+        snprintf(h->text, sizeof(h->text), "%s", f->text);
+}
+
+/* A job is held while its owner may not submit any. */
+static void ask_owner(const struct store_users *barred, struct backend_agent_held *h)
+{
+    for (size_t i = 0; i < barred->n; i++) {
+        const struct store_user *u = &barred->at[i];
+        if (strcmp(u->name, h->row->owner) != 0)
+            continue;
+        h->answer = DEPEND_WAITS;
+        snprintf(h->text, sizeof(h->text),
+                 "until an admin lets its owner run jobs: '%.100s' %s", u->name,
+                 u->disabled ? "is disabled" : "may not submit jobs");
+        return;
+    }
+}
+
+/* What decides who is in line, beside the queue itself. */
+struct sorting {
+    const struct job_place *p;
+    const struct backend_probes *probes;
+    struct store_users barred;
+    struct backend_depend_arrays arrays;
+};
+
+/* A job that waits for others is not in line; nor is one whose array has its fill. */
+static void sort_waiting(struct sorting *t, struct backend_agent_queue *q,
+                         const struct store_job *j)
+{
+    struct backend_agent_held h = {.row = j, .why = WHY_DependencyFailed};
+    h.answer = backend_depend(t->p, &q->rows, j, h.text);
+    if (h.answer == DEPEND_NONE)
+        ask_backend(t->probes, &h);
+    if (h.answer == DEPEND_NONE)
+        ask_owner(&t->barred, &h);
+    if (h.answer == DEPEND_NONE && !backend_depend_array_room(&t->arrays, j, h.text))
         h.answer = DEPEND_WAITS;
     if (h.answer == DEPEND_NONE)
         VEC_PUSH(&q->waiting, backend_share_job(j));
@@ -78,32 +126,48 @@ static void sort_waiting(const struct job_place *p, struct backend_agent_queue *
         VEC_PUSH(&q->held, h);
 }
 
-static void sort_rows(const struct job_place *p, struct backend_agent_queue *q)
+static enum rc sort_rows(const struct job_place *p, const struct backend_probes *probes,
+                         struct backend_agent_queue *q, struct err *err)
 {
-    struct backend_depend_arrays arrays = {.counts = {0}};
+    struct sorting t = {.p = p, .probes = probes};
+    bool any = false;
+    for (size_t i = 0; i < q->rows.n && !any; i++)
+        any = strcmp(q->rows.at[i].state, "Queuing") == 0;
+    enum rc rc = any ? store_user_barred(p->store, &t.barred, err) : RC_OK;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < q->rows.n; i++)
         if (backend_share_holds(&q->rows.at[i])) {
             VEC_PUSH(&q->running, backend_share_job(&q->rows.at[i]));
-            backend_depend_array_runs(&arrays, &q->rows.at[i]);
+            backend_depend_array_runs(&t.arrays, &q->rows.at[i]);
         }
     for (size_t i = 0; i < q->rows.n; i++)
         if (strcmp(q->rows.at[i].state, "Queuing") == 0)
-            sort_waiting(p, q, &q->rows.at[i], &arrays);
-    backend_depend_arrays_release(&arrays);
+            sort_waiting(&t, q, &q->rows.at[i]);
+    backend_depend_arrays_release(&t.arrays);
+    store_users_release(&t.barred);
+    return RC_OK;
 }
 
 enum rc backend_agent_queue_read(const struct job_place *p,
+                                 const struct backend_probes *probes,
                                  struct backend_agent_queue *out, struct err *err)
 {
+    struct backend_probes kept;
     struct backend_agent_queue q = {.rows = {.n = 0}};
     struct store_filter f = {
         .node = p->node, .states = job_live_states(), .oldest_first = true};
     enum rc rc = store_list(p->store, &f, &q.rows, err);
     if (rc)
         return rc;
-    sort_rows(p, &q);
-    *out = q;
-    return RC_OK;
+    if (!probes)
+        backend_probe_read(p->dir, &kept);
+    rc = sort_rows(p, probes ? probes : &kept, &q, err);
+    if (rc)
+        store_jobs_release(&q.rows);
+    else
+        *out = q;
+    return rc;
 }
 
 struct backend_queue_world backend_agent_world(
@@ -131,12 +195,23 @@ void backend_agent_queue_release(struct backend_agent_queue *q)
 }
 
 enum rc backend_agent_check(const struct job_place *p, const char *slots,
-                            const struct backend_queue_need *need, struct err *err)
+                            const struct job_spec *spec, struct err *err)
 {
     struct backend_queue_need total;
     struct backend_queue_verdict v;
-    struct backend_queue_job j = {.id = "", .owner = "", .need = *need};
+    struct backend_queue_job j = {
+        .id = "",
+        .owner = "",
+        .need = {spec->total_cpu, spec->total_mem, spec->total_gpu}};
+    const struct backend_ops *ops = backend_find(spec->backend);
     enum rc rc = RC_OK;
+    if (ops && ops->own_queue)
+        return RC_OK; /* its service knows what it has */
+    if (spec->s->has_queue && strcmp(spec->s->queue, "default") != 0)
+        return err_coded(err, RC_INVAL, E3022,
+                         "there is no queue '%.100s': jobs here wait in one, 'default'; "
+                         "--priority, projects and quotas say who is next",
+                         spec->s->queue);
     if (slots || !backend_capacity_read(p->dir, &total))
         rc = backend_capacity_find(slots, &total, err);
     if (rc)
@@ -252,12 +327,44 @@ static void not_running(struct agent *a, const char *id)
         }
 }
 
+/* A crash counts: too many of them end the job, see crash.h. */
+static bool note_crash(struct agent *a, const struct child *c, struct proc_exit exit)
+{
+    struct backend_crash crash;
+    struct backend_calling in;
+    char words[BACKEND_CRASH_WORDS], *dir = job_place_dir(a->p, c->id);
+    int64_t now = clock_mono_ns();
+    bool inside = backend_calling_read(dir, &in);
+    struct backend_crash_death death = {.exit = exit,
+                                        .method = in.method,
+                                        .hung = inside && exit.signal == SIGABRT &&
+                                                now - in.since >= a->method_patience,
+                                        .lived = now - c->since,
+                                        .at = clock_wall_ns()};
+    if (backend_crash_weight(&death) <= 0) {
+        mem_free(dir);
+        return false;
+    }
+    backend_crash_read(dir, &crash);
+    backend_crash_add(&crash, &death);
+    backend_crash_write(dir, &crash);
+    backend_crash_words(&crash, words);
+    log_job(LOG_LEVEL_ERROR, c->id, "its supervisor crashed (%s)%s", words,
+            crash.tries > 0 ? " while it gave the job up"
+            : backend_crash_over(&crash)
+                ? "; that was once too often, the job is given up"
+                : "; another one follows");
+    mem_free(dir);
+    return true;
+}
+
 /* The supervisor of a job has gone; usually because the job has ended. If not, the job
  * goes on and keeps what it has: only the record says that it has ended.
  */
 static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit exit)
 {
     bool fine = exit.signal == 0 && exit.code == 0, ended = fine && has_ended(a, c->id);
+    bool crashed = !ended && note_crash(a, c, exit);
     if (ended)
         not_running(a, c->id);
     drop_child(a, c);
@@ -267,7 +374,7 @@ static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit 
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
     else if (ended)
         return;
-    else if (fine || exit.signal) /* it may need another: look closely */
+    else if (!crashed && (fine || exit.signal)) /* it may need another: look closely */
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
     /* Else it could not even begin: the next look tries again, not sooner. */
 }
@@ -308,6 +415,7 @@ static enum rc supervise(struct agent *a, const char *id, struct err *err)
 {
     struct child *c = mem_calloc(1, sizeof(*c));
     c->agent = a;
+    c->since = clock_mono_ns();
     snprintf(c->id, sizeof(c->id), "%s", id);
     char *log = job_place_file(a->p, id, "supervisor.log");
     enum rc rc = RC_OK;
@@ -361,7 +469,7 @@ static enum rc admit(struct agent *a, const struct backend_queue_job *j, struct 
         job_record_release(&r);
         return RC_CANCELED;
     }
-    if (j->need.gpu) {
+    if (j->need.gpu && !j->away) {
         struct buf b;
         buf_init(&b, 1000);
         buf_puts(&b, "{\"gpus\": \"");
@@ -515,6 +623,50 @@ static const struct store_job *row_of(const struct agent *a, const char *id)
     return NULL;
 }
 
+static bool crash_waits(const struct agent *a, const char *id)
+{
+    struct backend_crash crash;
+    char *dir = job_place_dir(a->p, id);
+    backend_crash_read(dir, &crash);
+    mem_free(dir);
+    return backend_crash_waits(&crash, clock_wall_ns());
+}
+
+/* Is it the process that supervises the job? Its name says so. */
+static bool is_supervisor(const char *id, int64_t pid)
+{
+    char path[64], name[16] = "", want[16];
+    snprintf(path, sizeof(path), "/proc/%jd/comm", (intmax_t)pid);
+    snprintf(want, sizeof(want), "%s", id);
+    FILE *f = pid > 0 ? fopen(path, "re") : NULL;
+    bool is = f && fgets(name, sizeof(name), f);
+    name[strcspn(name, "\n")] = '\0';
+    if (f)
+        fclose(f);
+    return is && strcmp(name, want) == 0;
+}
+
+/* A supervisor that a method of its backend does not let go is ended: that counts as a
+ * crash, and the next one goes on with the job.
+ */
+static void end_hung(struct agent *a)
+{
+    for (size_t i = 0; i < a->q.running.n; i++) {
+        const char *id = a->q.running.at[i].id;
+        struct backend_calling in;
+        char *dir = job_place_dir(a->p, id);
+        bool hung = backend_calling_read(dir, &in) &&
+                    clock_mono_ns() - in.since >= a->method_patience &&
+                    is_supervisor(id, in.pid);
+        mem_free(dir);
+        if (!hung)
+            continue;
+        log_job(LOG_LEVEL_ERROR, id, "%s() of its backend has not returned for %jd s",
+                in.method, (intmax_t)((clock_mono_ns() - in.since) / 1000000000));
+        kill((pid_t)in.pid, SIGABRT);
+    }
+}
+
 /* Jobs that should have a supervisor and have none get one. */
 static void adopt(struct agent *a)
 {
@@ -524,34 +676,45 @@ static void adopt(struct agent *a)
         char *lock = job_place_file(a->p, id, "lock");
         bool alone = !find_child(a, id) && !job_lock_held(lock);
         mem_free(lock);
-        if (alone && supervise(a, id, &err))
+        if (alone && !crash_waits(a, id) && supervise(a, id, &err))
             log_job(LOG_LEVEL_ERROR, id, "%s", err.msg);
     }
 }
 
+/* Has it waited for longer than it wants to? */
+static bool out_of_patience(const struct store_job *row)
+{
+    struct doc doc = {0};
+    if (!strstr(row->status, "queue_timeout_s"))
+        return false;
+    const struct node *map = job_json_open(row->status, &doc);
+    double limit = node_get_num(node_find(map, "terms"), "queue_timeout_s", 0);
+    int64_t from = node_get_int(map, "queued", row->created);
+    if (doc.src)
+        doc_release(&doc);
+    return limit > 0 && clock_wall_ns() - from > (int64_t)(limit * 1e9);
+}
+
 static void queue_timeouts(struct agent *a)
 {
+    static const char text[] = "waited longer for resources than allowed";
     size_t kept = 0;
-    int64_t now = clock_wall_ns();
     for (size_t i = 0; i < a->q.waiting.n; i++) {
         const struct backend_queue_job *j = &a->q.waiting.at[i];
         const struct store_job *row = row_of(a, j->id);
-        struct doc doc = {0};
-        double limit = 0;
-        int64_t from = row ? row->created : now;
-        if (row && strstr(row->status, "queue_timeout_s")) {
-            const struct node *map = job_json_open(row->status, &doc);
-            limit = node_get_num(node_find(map, "terms"), "queue_timeout_s", 0);
-            from = node_get_int(map, "queued", from);
-            if (doc.src)
-                doc_release(&doc);
-        }
-        if (limit > 0 && now - from > (int64_t)(limit * 1e9))
-            refuse(a, j, WHY_QueueTimeout, "waited longer for resources than allowed");
+        if (row && out_of_patience(row))
+            refuse(a, j, WHY_QueueTimeout, text);
         else
             a->q.waiting.at[kept++] = *j;
     }
     a->q.waiting.n = kept;
+    for (size_t i = 0; i < a->q.held.n; i++) { /* for a backend that may come back */
+        const struct backend_agent_held *h = &a->q.held.at[i];
+        struct backend_queue_job j = backend_share_job(h->row);
+        if (h->why == WHY_BackendUnavailable && h->answer == DEPEND_WAITS &&
+            out_of_patience(h->row))
+            refuse(a, &j, WHY_QueueTimeout, h->text);
+    }
 }
 
 /* What it waited for has ended: from now on it stands in line. */
@@ -569,17 +732,25 @@ static void let_in(struct agent *a, const struct store_job *j)
     job_record_release(&r);
 }
 
+/* A backend that failed long ago may work by now; that is asked before jobs of it fail. */
+static bool backend_changed(struct agent *a, const struct backend_agent_held *h)
+{
+    return h->why == WHY_BackendUnavailable &&
+           backend_probe_again(a->p->dir, &a->probes, h->row->backend);
+}
+
 static void settle_held(struct agent *a)
 {
     bool changed = false;
     for (size_t i = 0; i < a->q.held.n; i++) {
         const struct backend_agent_held *h = &a->q.held.at[i];
         struct backend_queue_job j = backend_share_job(h->row);
+        bool other = backend_changed(a, h);
         if (h->answer == DEPEND_MET)
             let_in(a, h->row);
-        else if (h->answer == DEPEND_FAILED)
-            refuse(a, &j, WHY_DependencyFailed, h->text);
-        changed |= h->answer != DEPEND_WAITS;
+        else if (h->answer == DEPEND_FAILED && !other)
+            refuse(a, &j, h->why, h->text);
+        changed |= other || h->answer != DEPEND_WAITS;
     }
     if (changed)
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
@@ -625,7 +796,7 @@ static void look(void *arg)
         loop_stop(a->loop);
         return;
     }
-    if (backend_agent_queue_read(a->p, &q, &err)) {
+    if (backend_agent_queue_read(a->p, &a->probes, &q, &err)) {
         log_warn("%s", err.msg);
         /* A store that stays away is nothing to wait for: the next command starts over.
          */
@@ -638,6 +809,7 @@ static void look(void *arg)
     if (q.waiting.n && backend_share_refresh(&a->share, a->p->store, &a->total,
                                              &a->q.rows, clock_wall_ns(), &err))
         log_warn("%s", err.msg); /* what was agreed on before still holds */
+    end_hung(a);
     adopt(a);
     settle_held(a);
     queue_timeouts(a);
@@ -727,11 +899,10 @@ static enum rc serve(struct agent *a, struct err *err)
 /* What there is to give, and whether backends can be used: found once, kept for all. */
 static enum rc take_stock(struct agent *a, struct err *err)
 {
-    struct err why = {0};
-    for (size_t i = 0; backend_at(i); i++)
-        if (backend_at(i)->probe(a->p->dir, &why))
-            log_debug("backend %s: %s", backend_at(i)->name, why.msg);
-    enum rc rc = backend_at(0)->capacity(a->o->slots, &a->total, err);
+    a->method_patience =
+        (int64_t)((a->o->patience_s > 0 ? a->o->patience_s : METHOD_PATIENCE_S) * 1e9);
+    backend_probe_all(a->p->dir, &a->probes);
+    enum rc rc = backend_call_capacity(backend_at(0), a->o->slots, &a->total, err);
     return rc ? rc : backend_capacity_write(a->p->dir, &a->total, err);
 }
 

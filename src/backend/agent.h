@@ -11,15 +11,18 @@
 
 #include "backend/depend.h"
 #include "backend/forkserver.h"
+#include "backend/probe.h"
 #include "backend/queue.h"
 #include "backend/share.h"
 #include "base/proc.h"
 #include "job/place.h"
 #include "job/record.h"
+#include "job/spec.h"
 
 struct backend_agent_options {
     const char *slots; /* see capacity.h; NULL: what there is */
     double idle_s;     /* ends after this time without jobs */
+    double patience_s; /* with a method of a backend; 0: three minutes */
     struct backend_forkserver
         *forkserver; /* borrowed; NULL: supervisors are started as programs */
 };
@@ -41,7 +44,8 @@ char *backend_agent_program(void) MUST_CHECK;
 struct backend_agent_held {
     const struct store_job *row; /* borrowed from the queue's rows */
     enum backend_depend_answer answer;
-    char text[DEPEND_TEXT];
+    enum job_reason why;   /* FAILED: what that is */
+    char text[PROBE_TEXT]; /* "for ...", or how it failed */
 };
 
 /* The queue as the store shows it: what runs and what waits on this machine. */
@@ -50,7 +54,9 @@ struct backend_agent_queue {
     VEC(struct backend_queue_job) running, waiting;
     VEC(struct backend_agent_held) held; /* queued, but not in line yet */
 };
+/* `probes` NULL: as the agent found them. */
 enum rc backend_agent_queue_read(const struct job_place *p,
+                                 const struct backend_probes *probes,
                                  struct backend_agent_queue *out,
                                  struct err *err) MUST_CHECK;
 void backend_agent_queue_release(struct backend_agent_queue *q);
@@ -60,7 +66,6 @@ struct backend_queue_world backend_agent_world(
     const struct backend_share *share, const struct backend_share_elsewhere *elsewhere);
 /* RC_INVAL (E3204) when the machine can never meet it. */
 enum rc backend_agent_check(const struct job_place *p, const char *slots,
-                            const struct backend_queue_need *need,
-                            struct err *err) MUST_CHECK;
+                            const struct job_spec *spec, struct err *err) MUST_CHECK;
 
 #endif

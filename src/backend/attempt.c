@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/call.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -40,7 +41,7 @@ static void name_files(struct sup *s, struct sup_worker *w)
 static void release_worker(struct sup *s, struct sup_worker *w)
 {
     loop_fd_stop(&w->watch);
-    s->job.ops->release(&s->job, &w->b);
+    backend_call_release(&s->job, &w->b);
     backend_log_close(&w->sink);
     buf_release(&w->line);
     mem_free(w->handle);
@@ -96,23 +97,45 @@ static void note_started(struct sup *s, const struct sup_worker *w, int64_t port
     mem_free(data);
 }
 
+/* Some learn only later where a worker is. */
+static void note_place(struct sup *s, struct sup_worker *w)
+{
+    const struct job_status *st = &s->rec.now;
+    const char *known = w->b.index < st->n_workers ? st->workers[w->b.index].node : "";
+    if (!w->b.node[0] || strcmp(w->b.node, known) == 0)
+        return;
+    struct buf b;
+    buf_init(&b, 1000);
+    buf_puts(&b, "{\"node\": ");
+    buf_json_str(&b, w->b.node, strlen(w->b.node));
+    buf_putc(&b, '}');
+    struct job_record_note note = {.worker = w->b.index, .data = buf_str(&b)};
+    enum rc rc = job_record_add(&s->rec, EV_WorkerPlaced, &note, NULL);
+    (void)rc; /* can always follow */
+    buf_release(&b);
+}
+
 /* Starts `n` workers, which stand side by side. */
 static enum rc start_workers(struct sup *s, struct sup_worker *w, int64_t n, int64_t port,
                              struct err *err)
 {
     struct launch *l = mem_calloc((size_t)n, sizeof(*l));
     struct backend_launch *at = mem_calloc((size_t)n, sizeof(*at));
-    for (int64_t i = 0; i < n; i++) {
-        launch_fill(s, &w[i], port, &l[i]);
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        rc = launch_fill(s, &w[i], port, &l[i], err);
         at[i] = l[i].at;
     }
     s->job.launch_status = 126;
-    enum rc rc = s->job.ops->start(&s->job, at, (size_t)n, err);
+    if (!rc)
+        rc = backend_call_start(&s->job, at, (size_t)n, err);
     for (int64_t i = 0; i < n; i++) {
         w[i].alive = at[i].started;
         w[i].waiting = at[i].started && w[i].b.waiting;
-        if (at[i].started)
+        if (at[i].started) {
             note_started(s, &w[i], port);
+            note_place(s, &w[i]);
+        }
         launch_release(&l[i]);
     }
     mem_free(at);
@@ -149,18 +172,27 @@ void attempt_started(struct sup *s)
         all_run(s);
 }
 
+/* What a start that failed means. */
+static enum job_reason start_reason(enum rc rc, const struct err *err)
+{
+    if (rc == RC_CANCELED)
+        return WHY_NodeFailure;
+    return err->code == E3208 ? WHY_BackendFault : WHY_LaunchFailure;
+}
+
 void attempt_start(struct sup *s)
 {
     struct err err = {0};
+    int64_t port = 0;
     reset_workers(s);
-    enum rc rc =
-        start_workers(s, s->workers, s->n_workers, s->job.ops->port(&s->job), &err);
+    enum rc rc = backend_call_port(&s->job, &port, &err);
+    if (!rc)
+        rc = start_workers(s, s->workers, s->n_workers, port, &err);
     if (rc) {
         /* All or none: those that did start are stopped, then the attempt has failed. */
-        attempt_stop(s, rc == RC_CANCELED ? WHY_NodeFailure : WHY_LaunchFailure, true,
-                     err.msg);
+        attempt_stop(s, start_reason(rc, &err), true, err.msg);
         if (rc == RC_CANCELED)
-            s->job.ops->clean(&s->job, -1, true);
+            backend_call_clean(&s->job, -1, true);
         attempt_watch(s);
         if (!attempt_alive(s))
             sup_attempt_over(s);
@@ -206,10 +238,11 @@ int64_t attempt_find(struct sup *s)
 {
     int64_t found = 0;
     reset_workers(s);
+    attempt_refresh(s);
     for (int64_t i = 0; i < s->n_workers; i++) {
         struct sup_worker *w = &s->workers[i];
         find_life(s, w);
-        enum backend_state state = s->job.ops->reattach(&s->job, &w->b);
+        enum backend_state state = backend_call_reattach(&s->job, &w->b);
         w->waiting = state == BACKEND_WAITING;
         w->alive = w->waiting || state == BACKEND_RUNNING;
         w->known = state != BACKEND_NONE;
@@ -236,10 +269,17 @@ static bool restarts_alone(const struct sup *s)
     return strcmp(s->spec.s->restart, "worker") == 0;
 }
 
+enum job_reason attempt_reason(const struct sup_worker *w)
+{
+    if (w->exit.why != WHY_None)
+        return w->exit.why;
+    return job_retry_reason(w->exit.code, w->exit.signal, w->exit.out_of_memory,
+                            w->unseen);
+}
+
 bool attempt_alone(struct sup *s, struct sup_worker *w)
 {
-    enum job_reason why =
-        job_retry_reason(w->exit.code, w->exit.signal, w->exit.out_of_memory, w->unseen);
+    enum job_reason why = attempt_reason(w);
     if (!restarts_alone(s) || s->phase != PHASE_RUNNING || s->rec.now.stop ||
         !job_retry_wanted(&s->spec, why, w->exit.code, w->exit.signal,
                           s->rec.now.restarts))
@@ -251,7 +291,6 @@ bool attempt_alone(struct sup *s, struct sup_worker *w)
     (void)rc; /* can always follow */
     mem_free(data);
     loop_fd_stop(&w->watch);
-    s->job.ops->release(&s->job, &w->b);
     w->again_at = clock_mono_ns() + (int64_t)(delay * 1e9);
     sup_flush(s);
     return true;
@@ -261,6 +300,7 @@ bool attempt_alone(struct sup *s, struct sup_worker *w)
 static void start_again(struct sup *s, struct sup_worker *w)
 {
     struct err err = {0};
+    backend_call_release(&s->job, &w->b);
     w->again_at = 0;
     w->b.life++;
     w->over = w->unseen = w->first = false;
@@ -271,7 +311,7 @@ static void start_again(struct sup *s, struct sup_worker *w)
     if (rc == RC_CANCELED) { /* killed from outside, as it might have been later */
         w->over = w->unseen = true;
         w->exit = (struct backend_exit){.code = -1, .signal = SIGKILL};
-        s->job.ops->clean(&s->job, w->b.index, true);
+        backend_call_clean(&s->job, w->b.index, true);
         if (!attempt_alone(s, w))
             attempt_stop(s, WHY_NodeFailure, false, err.msg);
         return;
@@ -279,7 +319,7 @@ static void start_again(struct sup *s, struct sup_worker *w)
     if (rc) {
         w->over = true;
         w->exit = (struct backend_exit){.code = s->job.launch_status};
-        attempt_stop(s, WHY_LaunchFailure, false, err.msg);
+        attempt_stop(s, start_reason(rc, &err), false, err.msg);
         return;
     }
     s->last_sign = clock_mono_ns();
@@ -298,7 +338,7 @@ void attempt_again(struct sup *s)
 
 void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal what)
 {
-    s->job.ops->signal(&s->job, &w->b, what);
+    backend_call_signal(&s->job, &w->b, what);
 }
 
 /* A request that comes when all have ended well already changes nothing: their ends are
@@ -314,7 +354,7 @@ static bool ended_before(struct sup *s)
         if (w->again_at || (w->over && !good(w)))
             return false;
         if (w->alive &&
-            (s->job.ops->poll(&s->job, &w->b, &exit) != BACKEND_ENDED || exit.code != 0))
+            (backend_call_poll(&s->job, &w->b, &exit) != BACKEND_ENDED || exit.code != 0))
             return false;
     }
     return true;
@@ -359,7 +399,10 @@ static void note_exit(struct sup *s, const struct sup_worker *w)
         w->unseen               ? ", \"unseen\": 1"
         : w->exit.out_of_memory ? ", \"out_of_memory\": 1"
                                 : "");
-    struct job_record_note note = {.worker = w->b.index, .data = data};
+    struct job_record_note note = {.worker = w->b.index,
+                                   .reason = w->exit.why,
+                                   .message = w->exit.text,
+                                   .data = data};
     enum rc rc = job_record_add(&s->rec, EV_WorkerExited, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
@@ -410,10 +453,9 @@ static void take_end(struct sup *s, struct sup_worker *w, enum backend_state sta
     w->over = true;
     w->unseen = state != BACKEND_ENDED;
     if (w->unseen) {
-        bool starved = w->exit.out_of_memory;
-        w->exit = (struct backend_exit){
-            .code = -1, .signal = SIGKILL, .out_of_memory = starved};
-        s->job.ops->clean(&s->job, restarts_alone(s) ? w->b.index : -1, true);
+        w->exit.code = -1; /* nobody saw it; what the backend says of it is kept */
+        w->exit.signal = SIGKILL;
+        backend_call_clean(&s->job, restarts_alone(s) ? w->b.index : -1, true);
     }
     if (w->exit.log_cut)
         sup_warn(s, "a log could not be written to its end: is the disk full?");
@@ -425,7 +467,35 @@ static void take_end(struct sup *s, struct sup_worker *w, enum backend_state sta
 void attempt_take_end(struct sup *s, struct sup_worker *w)
 {
     w->exit = (struct backend_exit){.code = 0};
-    take_end(s, w, s->job.ops->poll(&s->job, &w->b, &w->exit));
+    take_end(s, w, backend_call_poll(&s->job, &w->b, &w->exit));
+}
+
+void attempt_refresh(struct sup *s)
+{
+    struct err err = {0};
+    enum rc rc = backend_call_refresh(&s->job, &err);
+    if (rc && !s->away)
+        sup_warn(s, err.msg);
+    s->away = rc != RC_OK;
+}
+
+/* The first worker that waits speaks for all. */
+static void note_waiting(struct sup *s, const struct backend_exit *exit)
+{
+    if (!exit->text[0] || s->phase != PHASE_STARTING)
+        return;
+    char *text = mem_printf("the backend %s does not run it yet: %s", s->job.ops->name,
+                            exit->text);
+    sup_waits(s, text);
+    mem_free(text);
+}
+
+static bool first_waiting(const struct sup *s, const struct sup_worker *w)
+{
+    for (const struct sup_worker *o = s->workers; o < w; o++)
+        if (o->alive && o->waiting)
+            return false;
+    return true;
 }
 
 void attempt_settle(struct sup *s, struct sup_worker *w)
@@ -433,9 +503,13 @@ void attempt_settle(struct sup *s, struct sup_worker *w)
     struct backend_exit exit = {.code = 0};
     if (!w->alive)
         return;
-    enum backend_state state = s->job.ops->poll(&s->job, &w->b, &exit);
-    if (state == BACKEND_WAITING)
+    enum backend_state state = backend_call_poll(&s->job, &w->b, &exit);
+    note_place(s, w);
+    if (state == BACKEND_WAITING) {
+        if (first_waiting(s, w))
+            note_waiting(s, &exit);
         return;
+    }
     bool came = w->waiting;
     w->waiting = false;
     if (state != BACKEND_RUNNING) {

@@ -3,17 +3,26 @@
  * In the unified hierarchy a group that has processes cannot have limited children, so a
  * worker's group is made beside ours; in the older one below it. Each step is tried and taken
  * back when it fails: there is no other way to know what is allowed.
+ *
+ * A write to cgroup.procs locks out every fork of the machine, for which the kernel waits
+ * 10 ms and more. So a process is made inside its unified group (clone3), and in the older
+ * kind moves only its one thread (tasks), which needs no such lock.
  */
 #include "backend/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,23 +151,76 @@ static bool next_dir(struct str *rest, char one[PATH_MAX])
     return true;
 }
 
-int backend_cgroup_enter(const char *path)
+/* Moves the calling thread, which is all of its process. */
+static int move_self(const char *dir)
+{
+    int rc = write_file(dir, "tasks", "0");
+    return rc == ENOENT ? write_file(dir, "cgroup.procs", "0") : rc;
+}
+
+static bool is_unified(const char *dir)
+{
+    struct statfs fs;
+    return statfs(dir, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+/* With `inside` we are in the group of the unified hierarchy already. */
+static int enter_all(const char *path, bool inside)
 {
     struct str rest = str_c(path);
     char one[PATH_MAX];
     int rc = 0;
     while (!rc && next_dir(&rest, one))
-        rc = write_file(one, "cgroup.procs", "0");
+        if (!inside || !is_unified(one))
+            rc = move_self(one);
     return rc;
+}
+
+int backend_cgroup_enter(const char *path)
+{
+    return enter_all(path, false);
+}
+
+/* The directory in the unified hierarchy; -1: `path` has none. */
+static int open_unified(const char *path)
+{
+    struct str rest = str_c(path);
+    char one[PATH_MAX];
+    while (next_dir(&rest, one))
+        if (is_unified(one))
+            return open(one, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return -1;
+}
+
+/* As fork(), without its handlers: our callers have one thread, and nothing to tell it. */
+static pid_t fork_into(int group)
+{
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (__u64)group};
+    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+pid_t backend_cgroup_fork(const char *path, int *errnum)
+{
+    int group = open_unified(path);
+    pid_t pid = group < 0 ? -1 : fork_into(group);
+    bool inside = pid >= 0;
+    if (!inside) /* old kernels and filters of system calls refuse it */
+        pid = fork();
+    if (pid == 0)
+        *errnum = enter_all(path, inside);
+    if (group >= 0)
+        close(group);
+    return pid;
 }
 
 /* Could a process of ours go there? */
 static int try_enter(const char *path)
 {
-    int status = -1;
-    pid_t pid = fork();
+    int status = -1, errnum = 0;
+    pid_t pid = backend_cgroup_fork(path, &errnum);
     if (pid == 0)
-        _exit(backend_cgroup_enter(path) & 0x7f);
+        _exit(errnum & 0x7f);
     if (pid < 0)
         return errno;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -26,8 +27,14 @@ struct cgroup_limits {
 enum rc backend_cgroup_create(const char *name, const struct cgroup_limits *want,
                               struct cgroup_limits *got, char **path,
                               struct err *err) MUST_CHECK;
-/* The calling process and what it will start. 0, or an errno. Allocates nothing. */
+/* The calling process, which has one thread, and what it will start. 0, or an errno.
+ * Allocates nothing.
+ */
 int backend_cgroup_enter(const char *path);
+/* As fork(), of a process with one thread and without handlers of pthread_atfork(): the
+ * child is in the group. There *errnum is 0, or why it is not.
+ */
+pid_t backend_cgroup_fork(const char *path, int *errnum);
 /* How often the kernel ended a process of the group for its memory. */
 int64_t backend_cgroup_kills(const char *path);
 /* Does it hold its processes to an amount of memory? */

@@ -39,6 +39,14 @@ enum rc confine_tree(const struct backend_job *j, struct err *err)
     return rc ? rc : isolate_own(j->dir, names, uid, (gid_t)uid, err);
 }
 
+bool confine_packages_ready(const struct backend_job *j)
+{
+    char *ready = fs_join(j->dir, CONFINE_READY);
+    bool there = fs_exists(ready);
+    mem_free(ready);
+    return there;
+}
+
 char *confine_run(const struct backend_job *j, int64_t worker)
 {
     char *first =
@@ -105,6 +113,7 @@ enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
                           .alone = i->own && i->no_network,
                           .also = i->hide[0] ? i->hide : NULL,
                           .hide = j->p->dir,
+                          .job = j->dir,
                           .tmp = arena_printf(a, "%s/tmp", j->dir),
                           .shm = w ? w->role->memory : 0,
                           .gpus = w && w->role->gpu > 0,

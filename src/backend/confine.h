@@ -11,6 +11,9 @@
 
 /* Gives the tree to the job, makes its /tmp. */
 enum rc confine_tree(const struct backend_job *j, struct err *err) MUST_CHECK;
+/* In the job's directory, where the job itself cannot write: its packages are installed. */
+#define CONFINE_READY "packages.ready"
+bool confine_packages_ready(const struct backend_job *j);
 /* What a worker (NULL: a helper) of an isolated job is put into, in `a`. */
 enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
                      struct arena *a, const struct jail **out,

@@ -6,6 +6,7 @@
  * removes by its name.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,9 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "job/environ.h"
+#include "job/tree.h"
 
+#define LOG_TAIL 4096
 #define ENGINE_FAILED 125 /* exit status of an engine that could not start a container */
 
 /* The first process around a shell's text: a signal to it is for all that the text started,
@@ -99,6 +102,18 @@ static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
     VEC_PUSH(v, arena_printf(a, "type=bind,source=%s,destination=%s%s", from, to,
                              read_only ? ",readonly" : ""));
     return RC_OK;
+}
+
+/* What the job says of containers alone. */
+static void add_options(words *v, struct arena *a, const struct backend_job *j)
+{
+    const char *shm = jobspec_backend_option(j->spec->s, "shm_size");
+    const char *pull = jobspec_backend_option(j->spec->s, "pull");
+    int64_t bytes;
+    if (shm && jobspec_bytes(str_c(shm), &bytes))
+        VEC_PUSH(v, arena_printf(a, "--shm-size=%jd", (intmax_t)bytes));
+    if (pull)
+        VEC_PUSH(v, arena_printf(a, "--pull=%s", pull));
 }
 
 static void add_limits(words *v, struct arena *a, const struct backend_job *j,
@@ -236,6 +251,7 @@ static enum rc engine_run(const struct backend_job *j, int64_t worker, words *v,
                                  "/ml/usercode"};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(v, first[i]);
+    add_options(v, a, j);
     add_confinement(v, a, j);
     return add_mounts(j, v, a, err);
 }
@@ -311,11 +327,11 @@ static enum rc container_packages(struct backend_job *j, struct arena *a,
 static void extend_path(const struct backend_job *j, struct job_contract_env *e,
                         const char *name, const char *part)
 {
-    char *file = mem_printf("%s/packages/%s", j->dir, name), *image = NULL;
+    char *file = mem_printf("packages/%s", name), *image = NULL;
     const char *old = job_contract_env_get(e, name);
     size_t n = 0;
-    if (!old && fs_read(file, 1 << 16, &image, &n, NULL) == RC_OK)
-        old = image;
+    if (!old) /* what the job has made of it since is the job's to see */
+        old = image = job_tree_read(j->dir, file, 1 << 16, &n);
     char *full = mem_printf("%s/%s%s%s", PACKAGES_DIR, part, old && *old ? ":" : "",
                             old ? old : "");
     job_contract_env_put(e, name, full);
@@ -326,16 +342,12 @@ static void extend_path(const struct backend_job *j, struct job_contract_env *e,
 
 static void use_packages(const struct backend_job *j, struct job_contract_env *e)
 {
-    char *ready = fs_join(j->dir, "packages/.ready");
-    char *target = fs_join(j->dir, "packages/lib/target");
-    if (fs_exists(ready)) {
-        job_contract_env_put(e, "PYTHONUSERBASE", PACKAGES_DIR);
-        extend_path(j, e, "PATH", "bin");
-        if (fs_exists(target))
-            extend_path(j, e, "PYTHONPATH", "lib/target");
-    }
-    mem_free(target);
-    mem_free(ready);
+    if (!confine_packages_ready(j))
+        return;
+    job_contract_env_put(e, "PYTHONUSERBASE", PACKAGES_DIR);
+    extend_path(j, e, "PATH", "bin");
+    if (job_tree_has(j->dir, "packages/lib/target", true))
+        extend_path(j, e, "PYTHONPATH", "lib/target");
 }
 
 /* Whether the engine did it. */
@@ -456,8 +468,63 @@ static enum rc container_enter(struct backend_job *j, const struct backend_entry
     return RC_OK;
 }
 
-/* An engine that could not start its container says so by one exit status; of a container
- * that was killed for its memory it tells only that it was killed.
+/* The last line of a text, and its length. */
+static const char *last_line(const char *text, size_t *n)
+{
+    size_t end = strlen(text), begin;
+    while (end && (text[end - 1] == '\n' || text[end - 1] == '\r'))
+        end--;
+    for (begin = end; begin && text[begin - 1] != '\n';)
+        begin--;
+    *n = end - begin;
+    return text + begin;
+}
+
+/* What an engine that could not start a container wrote last, behind its "Error: "; false:
+ * that line is not the engine's. The exit statuses 126 and 127 are the engine's only where
+ * it names the runtime below it ("OCI ..."): a program may end with them as well.
+ */
+static bool engine_said(const char *log, int code, char *out, size_t size)
+{
+    static const char *const begins[] = {"Error: ",
+                                         "docker: Error response from daemon: "};
+    char tail[LOG_TAIL + 1], line[LOG_TAIL + 1];
+    size_t n = 0;
+    int fd = open(log, O_RDONLY | O_CLOEXEC);
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t from = end > LOG_TAIL ? end - LOG_TAIL : 0;
+    ssize_t got = fd < 0 ? 0 : pread(fd, tail, LOG_TAIL, from);
+    if (fd >= 0)
+        close(fd);
+    tail[got > 0 ? got : 0] = '\0';
+    const char *last = last_line(tail, &n);
+    snprintf(line, sizeof(line), "%.*s", (int)n, last);
+    for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+        if (str_starts(line, begins[i]) &&
+            (code == ENGINE_FAILED || strstr(line, "OCI "))) {
+            snprintf(out, size, "%s", line + strlen(begins[i]));
+            return true;
+        }
+    return false;
+}
+
+/* What the engine's own failure means, and its words. */
+static void tell_engine(struct backend_job *j, const struct backend_worker *w,
+                        struct backend_exit *out)
+{
+    char said[LOG_TAIL + 1] = "";
+    bool known = engine_said(w->log, out->code, said, sizeof(said));
+    if (!known && out->code != ENGINE_FAILED)
+        return;
+    bool there = out->code != ENGINE_FAILED || knows_image(j);
+    out->why = there ? WHY_LaunchFailure : WHY_ImagePull;
+    snprintf(out->text, sizeof(out->text), "%simage '%.100s'%s%s%.200s",
+             there ? "the container engine could not start " : "", j->spec->s->image,
+             there ? "" : " could not be had", known ? ": " : "; see the log", said);
+}
+
+/* An engine that could not start its container says so by its exit status and its last
+ * line; of a container that was killed for its memory it tells only that it was killed.
  */
 static enum backend_state container_poll(struct backend_job *j, struct backend_worker *w,
                                          struct backend_exit *out)
@@ -469,14 +536,8 @@ static enum backend_state container_poll(struct backend_job *j, struct backend_w
         return state;
     bool killed = out->signal == SIGKILL || out->code == 128 + SIGKILL;
     out->out_of_memory = w->role->memory && killed;
-    if (out->code == ENGINE_FAILED) {
-        bool there = knows_image(j);
-        out->why = there ? WHY_LaunchFailure : WHY_ImagePull;
-        snprintf(out->text, sizeof(out->text),
-                 there ? "the engine could not start image '%.200s'; see the log"
-                       : "image '%.200s' could not be had; see the log",
-                 j->spec->s->image);
-    }
+    if (out->code >= ENGINE_FAILED && out->code <= 127)
+        tell_engine(j, w, out);
     return state;
 }
 
@@ -507,6 +568,7 @@ static void container_clean(struct backend_job *j, int64_t worker, bool lost)
 
 const struct backend_ops backend_container = {
     .name = "container",
+    .processes = true,
     .probe = container_probe,
     .prepare = container_prepare,
     .packages = container_packages,

@@ -37,15 +37,21 @@ static void put_item(struct buf *b, const char *what, const char *name, const ch
     mem_free(label);
 }
 
-/* Where the contents of an upload lie: the last item gets it. */
+/* The last item gets it. */
+static void put_member(struct buf *b, const char *key, const char *value)
+{
+    b->n--; /* the brace that closed it */
+    buf_printf(b, ", \"%s\": ", key);
+    buf_json_str(b, value, strlen(value));
+    buf_putc(b, '}');
+}
+
+/* Where the contents of an upload lie. */
 static void put_objects(const struct sup *s, const struct job_channel *c, struct buf *b)
 {
     char *objects =
         job_place_snapshot(s->p, s->rec.row.owner, c->uri + strlen(SNAPSHOT_PREFIX));
-    b->n--; /* the brace that closed it */
-    buf_puts(b, ", \"objects\": ");
-    buf_json_str(b, objects, strlen(objects));
-    buf_putc(b, '}');
+    put_member(b, "objects", objects);
     mem_free(objects);
 }
 
@@ -79,13 +85,12 @@ static void plan_send(const struct sup *s, struct buf *b)
         const struct job_channel *c = &s->channels.list.at[i];
         if (!c->uri || c->kind != CHANNEL_OUTPUT)
             continue;
-        char *dir = fs_join(s->ml, c->mount),
-             *to = mem_printf("%s%s", c->uri, COPIES_LIST);
-        put_item(b, "output", c->name, dir, c->uri, false);
+        char *to = mem_printf("%s%s", c->uri, COPIES_LIST);
+        put_item(b, "output", c->name, c->mount, c->uri, false);
+        put_member(b, "root", s->ml); /* which is not the job's; what is in it is */
         if (fs_exists(list))
             put_item(b, "output", c->name, list, to, false);
         mem_free(to);
-        mem_free(dir);
     }
     mem_free(list);
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/call.h"
 #include "backend/cgroup.h"
 #include "backend/confine.h"
 #include "backend/exec_guard.h"
@@ -163,12 +164,35 @@ static int join(const struct entering *e, struct failure *f)
     return 0;
 }
 
+/* Closes all but the three files and *to, which is moved. */
+static void keep_only(int *to)
+{
+    int kept = *to == 3 ? 3 : dup2(*to, 3);
+    if (kept < 0)
+        _exit(126);
+    *to = kept;
+    fcntl(kept, F_SETFD, FD_CLOEXEC);
+    close_range((unsigned)kept + 1, ~0U, 0);
+}
+
+/* As a shell tells that a program cannot be run: on the file of its errors, wherever that
+ * is, and by the exit status. Never returns.
+ */
+static void refuse(const char *program)
+{
+    int errnum = errno;
+    dprintf(2, "trainyard job exec: cannot execute '%.200s': %s\n", program,
+            strerror(errnum));
+    _exit(errnum == ENOENT ? 127 : 126);
+}
+
 /* The program itself, up to exec. Never returns. */
 static void become(const struct entering *e, int to)
 {
     static const char *const shell[] = {"/bin/sh", NULL};
     struct failure f = {.errnum = 0};
     const char *const *argv = e->x->argv && e->x->argv[0] ? e->x->argv : shell;
+    keep_only(&to);
     sigprocmask(SIG_SETMASK, &e->before, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (setsid() < 0 || (e->x->terminal && ioctl(0, TIOCSCTTY, 0) < 0))
@@ -182,7 +206,7 @@ static void become(const struct entering *e, int to)
         environ = (char **)(uintptr_t)e->env.at;
         proc_trim_path();
         execvp(argv[0], (char *const *)(uintptr_t)argv);
-        fail(&f, "execute it");
+        refuse(argv[0]);
     }
     ssize_t n = write(to, &f, sizeof(f));
     (void)n;
@@ -226,6 +250,11 @@ static void stand_between(const struct entering *e, int to)
     struct failure f = {.errnum = 0};
     int status = 0;
     setsid(); /* what a terminal sends comes to us alone */
+    if (e->jail) {
+        jail_offer_to_oom();
+        prctl(PR_SET_DUMPABLE,
+              0); /* until exec the job could read our memory and files */
+    }
     pid_t pid = e->by ? start_helper(e, &f) : fork_program(e, to, &f);
     if (pid < 0) {
         ssize_t n = write(to, &f, sizeof(f));
@@ -350,7 +379,7 @@ static enum rc enter_by_program(struct backend_job *j, struct entering *e,
     const struct backend_entry entry = {
         .worker = x->worker, .terminal = x->terminal, .mark = e->guard.mark};
     const char *const *argv = NULL;
-    enum rc rc = j->ops->enter(j, &entry, x->argv, &e->arena, &argv, &env, err);
+    enum rc rc = backend_call_enter(j, &entry, x->argv, &e->arena, &argv, &env, err);
     const struct proc_spec spec = {
         .argv = argv, .env = job_contract_env_list(&env), .same_group = true};
     e->by = &spec;
@@ -448,26 +477,45 @@ static enum rc see(const struct job_place *p, const struct store_job *row, struc
                                 s->spec.backend);
 }
 
+/* A worker that is a process of this machine; the program ends with it. */
+static enum rc enter_here(struct seen *s, struct entering *e, struct proc_exit *out,
+                          struct err *err)
+{
+    struct backend_shim shim;
+    char *run = confine_run(&s->job, e->x->worker);
+    enum rc rc = RC_OK;
+    if (!backend_shim_attach(run, &shim)) {
+        rc = err_coded(err, RC_INVAL, E3014, "worker %jd of job %s does not run",
+                       (intmax_t)e->x->worker, s->job.id);
+    } else {
+        e->program = program_of(shim.worker);
+        e->guard.shim = shim.pidfd;
+        rc = s->job.ops->enter ? enter_by_program(&s->job, e, out, err)
+                               : enter_process(&s->job, run, e, out, err);
+        backend_shim_release(&shim);
+    }
+    mem_free(run);
+    return rc;
+}
+
 static enum rc enter_worker(struct seen *s, const struct backend_exec *x,
                             struct proc_exit *out, struct err *err)
 {
-    struct backend_shim shim;
-    struct entering e = {.x = x};
-    char *run = confine_run(&s->job, x->worker), id[JOB_ID_SIZE];
+    struct entering e = {.x = x, .guard = {.shim = -1}};
+    const struct backend_ops *ops = s->job.ops;
+    char id[JOB_ID_SIZE];
     enum rc rc = job_id_new(id, err);
-    if (!rc && !backend_shim_attach(run, &shim)) {
-        rc = err_coded(err, RC_INVAL, E3014, "worker %jd of job %s does not run",
-                       (intmax_t)x->worker, s->job.id);
-    } else if (!rc) {
-        e.program = program_of(shim.worker);
-        e.guard.shim = shim.pidfd;
-        e.guard.mark = arena_printf(&e.arena, EXEC_MARK "=%s", id);
-        rc = s->job.ops->enter ? enter_by_program(&s->job, &e, out, err)
-                               : enter_process(&s->job, run, &e, out, err);
-        backend_shim_release(&shim);
-    }
+    if (rc)
+        return rc;
+    e.guard.mark = arena_printf(&e.arena, EXEC_MARK "=%s", id);
+    if (ops->processes)
+        rc = enter_here(s, &e, out, err);
+    else if (ops->enter)
+        rc = enter_by_program(&s->job, &e, out, err);
+    else
+        rc = err_coded(err, RC_INVAL, E3014,
+                       "the %s backend runs no programs beside workers", ops->name);
     arena_release(&e.arena);
-    mem_free(run);
     return rc;
 }
 

@@ -67,7 +67,7 @@ static bool jail_possible(const char *scratch, char *why, size_t size)
     pid_t outer = ready ? fork() : -1;
     if (outer == 0) { /* whoever makes a process namespace has its later children there */
         struct jail j = try_as();
-        pid_t pid = jail_fork(&j);
+        pid_t pid = jail_unshare(&j) ? -1 : fork();
         if (pid < 0 && write(fds[1], refused, sizeof(refused) - 1) < 0)
             _exit(1);
         if (pid == 0) {

@@ -35,7 +35,14 @@
 
 #define CAPS_MAX 63
 
+/* A view while it is built. */
+struct view {
+    const struct jail *j;
+    char groups[4096]; /* /proc/self/cgroup as it was before */
+};
+
 struct furnishing {
+    struct view *view;
     const struct jail *j;
     const char *root;
     char *what;
@@ -48,14 +55,12 @@ static int failed(char *what, const char *step, const char *path)
     return errnum ? errnum : EIO;
 }
 
-pid_t jail_fork(const struct jail *j)
+int jail_unshare(const struct jail *j)
 {
     char what[VIEW_ERROR_SIZE];
-    int rc = j->own                       ? backend_view_own_namespace(CLONE_NEWPID, what)
-             : unshare(CLONE_NEWPID) == 0 ? 0
-                                          : errno;
-    errno = rc;
-    return rc ? -1 : fork();
+    if (j->own)
+        return backend_view_own_namespace(CLONE_NEWPID, what);
+    return unshare(CLONE_NEWPID) == 0 ? 0 : errno;
 }
 
 static bool below(const struct furnishing *f, const char *path, char out[PATH_MAX])
@@ -155,25 +160,145 @@ static int hide(const struct furnishing *f, const char *path)
     return 0;
 }
 
-static int hide_others(const struct furnishing *f)
+/* Calls for each path that a job must not see. */
+typedef int secret_fn(void *arg, const char *path);
+
+static int each_secret(const struct jail *j, secret_fn *fn, void *arg)
 {
     char path[PATH_MAX];
-    int rc = 0;
-    for (const char *at = f->j->also; at && *at && !rc;) {
+    int rc = j->hide ? fn(arg, j->hide) : 0;
+    for (const char *at = j->also; at && *at && !rc;) {
         size_t n = strcspn(at, "\n");
         if (n < sizeof(path)) {
             memcpy(path, at, n);
             path[n] = '\0';
-            rc = hide(f, path);
+            rc = fn(arg, path);
         }
         at += n + (at[n] == '\n');
     }
     return rc;
 }
 
+static int hide_secret(void *arg, const char *path)
+{
+    return hide(arg, path);
+}
+
+/* Is `path` at `dir` or below it? */
+static bool within(const char *dir, const char *path)
+{
+    size_t n = strlen(dir);
+    return n > 1 && strncmp(dir, path, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+/* A mount, as it is judged: mounts come over what was hidden before. */
+struct judging {
+    const struct jail *j;
+    const char *from, *place;
+    char *what;
+};
+
+static int refuse_secret(void *arg, const char *path)
+{
+    const struct judging *g = arg;
+    char real[PATH_MAX];
+    if (!realpath(path, real) || !within(real, g->from))
+        return 0;
+    errno = EACCES;
+    return failed(g->what, "mount", "a directory of the server's");
+}
+
+static int may_mount(void *arg, const char *from, char what[VIEW_ERROR_SIZE])
+{
+    const struct jail *j = ((const struct view *)arg)->j;
+    struct judging g = {.j = j, .from = from, .what = what};
+    char own[PATH_MAX];
+    if (j->job && realpath(j->job, own) && within(own, from))
+        return 0;
+    return each_secret(j, refuse_secret, &g);
+}
+
+/* What is hidden lies below what was mounted: it is hidden there too. */
+static int hide_below(void *arg, const char *path)
+{
+    const struct judging *g = arg;
+    char real[PATH_MAX];
+    size_t n = strlen(g->from);
+    bool root = strcmp(g->from, "/") == 0;
+    if (!realpath(path, real) || (!root && !within(g->from, real)))
+        return 0;
+    struct furnishing f = {.j = g->j, .root = g->place, .what = g->what};
+    return hide(&f, real + (root ? 0 : n));
+}
+
+static int mounted(void *arg, const char *from, const char *place,
+                   char what[VIEW_ERROR_SIZE])
+{
+    const struct jail *j = ((const struct view *)arg)->j;
+    struct judging g = {.j = j, .from = from, .place = place, .what = what};
+    char own[PATH_MAX];
+    if (j->job && realpath(j->job, own) && within(own, from))
+        return 0;
+    return each_secret(j, hide_below, &g);
+}
+
+/* One hierarchy of control groups, as the job's own namespace has it: its own group is the
+ * root. False: the kernel does not let us.
+ */
+static bool mount_group(const struct furnishing *f, const char *type, const char *path,
+                        const char *options)
+{
+    char to[PATH_MAX];
+    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    if (!below(f, path, to) || (mkdir(to, 0755) < 0 && errno != EEXIST) ||
+        mount(type, to, type, flags, options) < 0)
+        return false;
+    if (mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) == 0)
+        return true;
+    umount2(to, MNT_DETACH);
+    return false;
+}
+
+/* "N:LIST:PATH", of one hierarchy. Where the job has no group of its own there is none to be
+ * seen either: the namespace would begin at the server's.
+ */
+static void mount_own_group(const struct furnishing *f, char *line)
+{
+    static const char top[] = "/sys/fs/cgroup";
+    char path[200], link[PATH_MAX], *list = strchr(line, ':');
+    char *group = list ? strchr(++list, ':') : NULL;
+    if (!group || !strstr(group, "/trainyard-jb-"))
+        return;
+    *group = '\0';
+    bool unified = !*list;
+    snprintf(path, sizeof(path), "%s%s%.100s", top, unified ? "" : "/", list);
+    if (!mount_group(f, unified ? "cgroup2" : "cgroup", path, unified ? NULL : list) ||
+        !strchr(list, ','))
+        return;
+    for (char *name, *rest = list; (name = strsep(&rest, ","));) {
+        char at[200];
+        snprintf(at, sizeof(at), "%s/%.100s", top, name);
+        if (below(f, at, link) && symlink(strrchr(path, '/') + 1, link) < 0)
+            return;
+    }
+}
+
+/* The machine's groups name the jobs of everybody, so they are hidden; programs that ask how
+ * many processors they have find their own.
+ */
+static int own_groups(const struct furnishing *f)
+{
+    char *rest = f->view->groups, *line;
+    int rc = hide(f, "/sys/fs/cgroup");
+    while (!rc && (line = strsep(&rest, "\n")))
+        mount_own_group(f, line);
+    return rc;
+}
+
 static int furnish(void *arg, const char *root, char what[VIEW_ERROR_SIZE])
 {
-    struct furnishing f = {.j = arg, .root = root, .what = what};
+    struct view *view = arg;
+    struct furnishing f = {.view = view, .j = view->j, .root = root, .what = what};
     int rc = mount_at(&f, "proc", "/proc", MS_NODEV | MS_NOEXEC, NULL);
     if (!rc)
         rc = make_dev(&f);
@@ -184,8 +309,8 @@ static int furnish(void *arg, const char *root, char what[VIEW_ERROR_SIZE])
     if (!rc)
         rc = bind_at(&f, f.j->tmp, "/var/tmp");
     if (!rc)
-        rc = hide_others(&f);
-    return rc ? rc : hide(&f, f.j->hide);
+        rc = own_groups(&f);
+    return rc ? rc : each_secret(f.j, hide_secret, &f);
 }
 
 static int loopback_up(void)
@@ -227,16 +352,31 @@ int jail_network(void)
     return fd;
 }
 
+/* Before a namespace of its own hides where they are. */
+static void read_groups(struct view *v)
+{
+    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, v->groups, sizeof(v->groups) - 1);
+    v->groups[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 int jail_build(const struct jail *j, const char *scratch,
                const struct backend_view_mount *mounts, size_t n,
                char what[VIEW_ERROR_SIZE])
 {
     static const char *const skip[] = {"/proc", "/dev", "/tmp", "/run", NULL};
+    struct view view = {.j = j};
     struct backend_view_rules rules = {.skip = skip,
                                        .read_only = true,
                                        .owner = j->own,
                                        .furnish = furnish,
-                                       .arg = (void *)(uintptr_t)j};
+                                       .may_mount = may_mount,
+                                       .mounted = mounted,
+                                       .arg = &view};
+    read_groups(&view);
+    jail_offer_to_oom();
     prctl(PR_SET_DUMPABLE, 0);
     if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
         return failed(what, "unshare", "IPC, host name and control groups");
@@ -255,8 +395,7 @@ static void limit(int what, int64_t most)
     setrlimit((__rlimit_resource_t)what, &r);
 }
 
-/* When memory runs out the job goes before the server does. */
-static void offer_to_oom(void)
+void jail_offer_to_oom(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
@@ -294,7 +433,6 @@ static int change_identity(const struct jail *j, char what[VIEW_ERROR_SIZE])
 int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE])
 {
     umask(022);
-    offer_to_oom();
     limit(RLIMIT_CORE, 0);
     if (j->file_bytes > 0)
         limit(RLIMIT_FSIZE, j->file_bytes);

@@ -6,7 +6,7 @@
  * and ends with it, whereupon the kernel ends whatever the worker has left. After a request
  * to stop it stays for as long as any process of the worker's does.
  *
- *     shim --jail_fork--> first process --jail_build--> fork --jail_drop--> exec
+ *     shim --jail_unshare, fork--> first process --jail_build--> fork --jail_drop--> exec
  *
  * An ordinary user cannot change identities. There the first process and the worker have a
  * user namespace in common: the worker has no capabilities in it, and the first process
@@ -30,6 +30,7 @@ struct jail {
     gid_t gid;
     bool own;           /* the same user as we are: without root, in a user namespace */
     const char *hide;   /* the directory of jobs */
+    const char *job;    /* the job's own in it, of which it may see parts; NULL: none */
     const char *also;   /* further files and directories that it must not see, each on a
                            line of its own; NULL: none */
     const char *tmp;    /* of this job: seen as /tmp and /var/tmp */
@@ -42,12 +43,16 @@ struct jail {
 };
 #define JAIL_NETWORK 5
 
-/* As fork(); the child is the first process of a new process namespace. */
-pid_t jail_fork(const struct jail *j);
+/* The next child of ours is the first process of a new process namespace. 0, or an errno. */
+int jail_unshare(const struct jail *j);
 /* In the child: namespaces and view. 0, or an errno with the step in `what`. */
 int jail_build(const struct jail *j, const char *scratch,
                const struct backend_view_mount *mounts, size_t n,
                char what[VIEW_ERROR_SIZE]);
+/* When memory runs out this process, and what it starts, go before the server does. To be
+ * called in the machine's own view: the file has to be the kernel's. jail_build() does.
+ */
+void jail_offer_to_oom(void);
 /* In its own child, right before exec: identity, limits, system calls. */
 int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE]);
 /* Before that fork with true, in the child with false: from then on jail_wait() knows

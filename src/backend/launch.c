@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "backend/call.h"
 #include "backend/confine.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
@@ -56,15 +57,14 @@ static void base_env(const struct sup *s, struct job_contract_env *e)
         return;
     submitted_env(&s->job, e);
     confine_env(&s->job, e);
-    char *venv = fs_join(s->dir, "venv"), *ready = fs_join(venv, ".ready");
-    if (fs_exists(ready)) {
+    char *venv = fs_join(s->dir, "venv");
+    if (confine_packages_ready(&s->job)) {
         const char *old = job_contract_env_get(e, "PATH");
         char *full = mem_printf("%s/bin:%s", venv, old ? old : "/usr/bin:/bin");
         job_contract_env_put(e, "PATH", full);
         job_contract_env_put(e, "VIRTUAL_ENV", venv);
         mem_free(full);
     }
-    mem_free(ready);
     mem_free(venv);
 }
 
@@ -77,15 +77,18 @@ static const char *work_dir(const struct sup *s, struct arena *a)
 }
 
 /* The addresses of all workers, in `a`. */
-static const char *const *hosts_of(const struct sup *s, struct arena *a)
+static enum rc hosts_of(const struct sup *s, struct arena *a, const char *const **out,
+                        struct err *err)
 {
     const char **list = arena_alloc(a, (size_t)s->n_workers * sizeof(*list));
     char text[BACKEND_ADDRESS_SIZE];
-    for (int64_t i = 0; i < s->n_workers; i++) {
-        s->job.ops->address(&s->job, i, text);
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; i < s->n_workers && !rc; i++) {
+        rc = backend_call_address(&s->job, i, text, err);
         list[i] = arena_strdup(a, text);
     }
-    return list;
+    *out = list;
+    return rc;
 }
 
 static void put_secrets(struct sup *s, struct launch *l)
@@ -107,14 +110,19 @@ static void fill_shell(const char *text, const char *out[5])
     out[n] = NULL;
 }
 
-void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l)
+enum rc launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l,
+                    struct err *err)
 {
+    const char *const *hosts = NULL;
+    enum rc rc = hosts_of(s, &l->arena, &hosts, err);
+    if (rc)
+        return rc;
     struct job_contract_worker cw = {.job = s->id,
                                      .index = w->b.index,
                                      .count = s->n_workers,
                                      .attempt = s->rec.now.attempt,
                                      .restarts = s->rec.now.restarts,
-                                     .hosts = hosts_of(s, &l->arena),
+                                     .hosts = hosts,
                                      .port = port,
                                      .gpus = launch_gpus(s, w->b.index, &l->arena),
                                      .root = s->job.root,
@@ -132,6 +140,7 @@ void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launc
                                     .cwd = cw.work,
                                     .gpus = cw.gpus,
                                     .secrets = sup_masks(s)};
+    return RC_OK;
 }
 
 void launch_release(struct launch *l)

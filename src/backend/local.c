@@ -149,6 +149,7 @@ static enum rc local_start(struct backend_job *j, struct backend_launch *at, siz
 const struct backend_ops backend_local = {
     .name = "local",
     .host_files = true,
+    .processes = true,
     .probe = backend_capacity_probe_view,
     .capacity = backend_capacity_find,
     .prepare = local_prepare,

@@ -55,6 +55,8 @@ size_t backend_preempt_plan(const struct backend_queue_world *w,
     for (size_t i = 0; i < w->n_running; i++) {
         const struct backend_queue_job *r = &w->running[i];
         victims[i] = false;
+        if (r->away)
+            continue;
         if (!r->leaving)
             add(&room, &r->need, -1);
         if (r->preemptible && !r->leaving && r->priority < head->priority)

@@ -5,9 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/call.h"
+#include "backend/confine.h"
 #include "backend/helper_env.h"
 #include "backend/shim.h"
 #include "backend/sup_private.h"
@@ -17,6 +18,10 @@
 #include "job/file.h"
 #include "job/snapshot.h"
 #include "job/table.h"
+#include "job/tree.h"
+
+#define REQUIREMENTS "usercode/requirements.txt" /* of the program */
+#define REQUIREMENTS_MOST ((size_t)1 << 20)
 
 static void step(struct sup *s);
 
@@ -61,11 +66,11 @@ static enum rc read_secrets(struct sup *s, struct err *err)
 /* What was staged stays; how workers see it is asked again. */
 enum rc prepare_again(struct sup *s, struct err *err)
 {
-    s->job.ops->prepare(&s->job);
+    enum rc rc = backend_call_prepare(&s->job, err);
     job_contract_mounts_release(&s->mounts);
     job_contract_mounts(s->ml, &s->channels, &s->mounts);
     job_secrets_release(&s->secrets);
-    return read_secrets(s, err);
+    return rc ? rc : read_secrets(s, err);
 }
 
 static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
@@ -104,18 +109,32 @@ static char *requirements_file(const struct sup *s)
                                                   : "packages/requirements.txt");
 }
 
+/* A link could lead to files that only we may read, and an earlier attempt may still change
+ * the directory; only a job that is our own may have one there.
+ */
+static void add_own_requirements(const struct sup *s, struct buf *b)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (s->job.isolation) {
+        text = job_tree_read(s->ml, REQUIREMENTS, REQUIREMENTS_MOST, &n);
+    } else {
+        char *path = fs_join(s->ml, REQUIREMENTS);
+        if (fs_read(path, REQUIREMENTS_MOST, &text, &n, NULL) != RC_OK)
+            n = 0;
+        mem_free(path);
+    }
+    buf_add(b, text ? text : "", n);
+    mem_free(text);
+}
+
 /* requirements.txt of the program, with the spec's own behind it, in one file. */
 static bool write_requirements(const struct sup *s)
 {
-    char *own = fs_join(s->ml, "usercode/requirements.txt"), *text = NULL;
     char *path = requirements_file(s), *dir = fs_dirname(path);
-    size_t n = 0;
     struct buf b;
     buf_init(&b, 4 << 20);
-    struct stat st; /* a link could lead to files that only we may read */
-    bool there = lstat(own, &st) == 0 && (S_ISREG(st.st_mode) || !s->job.isolation);
-    if (there && fs_read(own, 1 << 20, &text, &n, NULL) == RC_OK)
-        buf_add(&b, text, n);
+    add_own_requirements(s, &b);
     for (int64_t i = 0; i < s->spec.s->n_requirement; i++)
         buf_printf(&b, "\n%s", s->spec.s->requirement[i]);
     buf_putc(&b, '\n');
@@ -126,8 +145,6 @@ static bool write_requirements(const struct sup *s)
     buf_release(&b);
     mem_free(dir);
     mem_free(path);
-    mem_free(text);
-    mem_free(own);
     return any;
 }
 
@@ -138,12 +155,8 @@ enum { STEP_FETCH, STEP_VENV, STEP_INSTALL, STEP_START };
 
 static bool packages_wanted(const struct sup *s)
 {
-    char *dir = packages_dir(s), *ready = fs_join(dir, ".ready");
     bool possible = s->job.ops->host_files || s->job.ops->packages;
-    bool wanted = possible && !fs_exists(ready) && write_requirements(s);
-    mem_free(ready);
-    mem_free(dir);
-    return wanted;
+    return possible && !confine_packages_ready(&s->job) && write_requirements(s);
 }
 
 static void packages_failed(struct sup *s, struct proc_exit exit)
@@ -156,18 +169,17 @@ static void packages_failed(struct sup *s, struct proc_exit exit)
     }
     snprintf(text, sizeof(text),
              "the Python packages could not be installed; `trainyard job logs --worker "
-             "prepare %s` shows what pip wrote",
+             "prepare %s` shows why",
              s->id);
     sup_attempt_failed(s, WHY_DependencyInstall, exit.code < 0 ? 1 : exit.code, 0, text);
 }
 
 static void mark_ready(struct sup *s)
 {
-    char *dir = packages_dir(s), *ready = fs_join(dir, ".ready");
+    char *ready = fs_join(s->dir, CONFINE_READY);
     enum rc rc = job_file_put(ready, "", 0, 0600, NULL);
     (void)rc; /* then they are installed again */
     mem_free(ready);
-    mem_free(dir);
 }
 
 static void helper_done(void *arg, struct proc_exit exit)
@@ -226,7 +238,7 @@ void sup_helper_cancel(struct sup *s)
     if (s->helper)
         proc_signal(s->helper, SIGKILL);
     if (s->helper && s->helper_step == STEP_INSTALL)
-        s->job.ops->clean(&s->job, -1, true);
+        backend_call_clean(&s->job, -1, true);
     confine_helper_cancel(s);
 }
 
@@ -275,7 +287,7 @@ static enum rc start_packages(struct sup *s, struct err *err)
     struct job_contract_env env = {0};
     const char *const *argv = NULL;
     s->helper_step = STEP_INSTALL;
-    enum rc rc = s->job.ops->packages(&s->job, &a, &argv, &env, err);
+    enum rc rc = backend_call_packages(&s->job, &a, &argv, &env, err);
     if (!rc)
         rc = sup_helper(s, argv, job_contract_env_list(&env), helper_done, err);
     job_contract_env_release(&env);
@@ -303,9 +315,11 @@ static void step(struct sup *s)
     rc = s->helper_step == STEP_FETCH ? copies_start(s, false, helper_done, &err)
                                       : start_install(s, &err);
     if (rc)
-        sup_attempt_failed(
-            s, s->helper_step == STEP_FETCH ? WHY_InputMissing : WHY_DependencyInstall,
-            -1, 0, err.msg);
+        sup_attempt_failed(s,
+                           err.code == E3208              ? WHY_BackendFault
+                           : s->helper_step == STEP_FETCH ? WHY_InputMissing
+                                                          : WHY_DependencyInstall,
+                           -1, 0, err.msg);
 }
 
 /* What a supervisor that was killed left at work. */
@@ -316,7 +330,7 @@ static void sweep_helpers(struct sup *s)
     if (fs_exists(log)) {
         backend_shim_sweep(s->id, s->rec.now.attempt,
                            -1); /* of this machine, as helpers are */
-        s->job.ops->clean(&s->job, -1, true);
+        backend_call_clean(&s->job, -1, true);
     }
     mem_free(log);
 }
@@ -330,8 +344,11 @@ void prepare_start(struct sup *s)
     s->helper_step = STEP_FETCH;
     sweep_helpers(s);
     s->job.attempt = s->rec.now.attempt;
-    s->job.ops->prepare(&s->job);
-    enum rc rc = stage(s, &why, &err);
+    enum rc rc = backend_call_prepare(&s->job, &err);
+    if (rc)
+        why = WHY_BackendFault;
+    else
+        rc = stage(s, &why, &err);
     if (rc) {
         sup_attempt_failed(s, why, -1, 0, err.msg);
         return;

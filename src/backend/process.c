@@ -175,7 +175,7 @@ enum backend_state backend_process_poll(struct backend_job *j, struct backend_wo
     if (!backend_shim_exit_read(w->handle, &exit)) {
         *out = (struct backend_exit){
             .code = -1, .signal = SIGKILL, .out_of_memory = starved};
-        return fs_exists(w->handle) ? BACKEND_LOST : BACKEND_NONE;
+        return BACKEND_LOST;
     }
     *out = (struct backend_exit){.code = exit.code,
                                  .signal = exit.signal,

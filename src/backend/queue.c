@@ -212,7 +212,8 @@ static void reserve(struct planning *p, const struct backend_queue_job *head)
     p->start_at = INT64_MAX;
     for (size_t i = 0; i < w->n_running; i++) {
         const struct backend_queue_job *r = &w->running[i];
-        ends[i] = (struct ending){end_of(r->since, r->timeout_s), &r->need};
+        ends[i] = (struct ending){r->away ? INT64_MAX : end_of(r->since, r->timeout_s),
+                                  &r->need};
     }
     qsort(ends, w->n_running, sizeof(*ends), by_end);
     for (size_t i = 0; i < w->n_running && ends[i].at < INT64_MAX; i++) {
@@ -227,7 +228,7 @@ static void reserve(struct planning *p, const struct backend_queue_job *head)
         /* Nobody knows when; at the latest once all are gone that ran before it came. */
         room = w->total;
         for (size_t i = 0; i < w->n_running; i++)
-            if (w->running[i].since > head->since)
+            if (!w->running[i].away && w->running[i].since > head->since)
                 add(&room, &w->running[i].need, -1);
     }
     add(&room, &head->need, -1);
@@ -252,7 +253,8 @@ static void judge(struct planning *p, size_t i)
     const struct backend_queue_job *j = &p->w->waiting[i];
     struct backend_queue_verdict *v = &p->verdicts[i];
     int64_t missing = 0;
-    const char *what = backend_queue_lacking(&p->w->total, &j->need, &missing);
+    const char *what =
+        j->away ? NULL : backend_queue_lacking(&p->w->total, &j->need, &missing);
     if (what) {
         *v = (struct backend_queue_verdict){
             .answer = QUEUE_NEVER, .lacking = what, .missing = missing};
@@ -260,6 +262,11 @@ static void judge(struct planning *p, size_t i)
     }
     if (!backend_queue_accounts_allow(&p->accounts, j, v))
         return;
+    if (j->away) {
+        *v = (struct backend_queue_verdict){.answer = QUEUE_START};
+        backend_queue_accounts_run(&p->accounts, j, false);
+        return;
+    }
     what = backend_queue_lacking(&p->free, &j->need, &missing);
     if (!what && (!p->head || may_pass(p, j))) {
         *v = (struct backend_queue_verdict){.answer = QUEUE_START};
@@ -294,8 +301,9 @@ void backend_queue_plan(const struct backend_queue_world *w,
     for (size_t i = 0; i < w->n_groups; i++)
         backend_queue_accounts_group(&p.accounts, &w->groups[i]);
     for (size_t i = 0; i < w->n_running; i++) {
-        add(&p.free, &w->running[i].need, -1);
-        backend_queue_accounts_run(&p.accounts, &w->running[i], true);
+        if (!w->running[i].away)
+            add(&p.free, &w->running[i].need, -1);
+        backend_queue_accounts_run(&p.accounts, &w->running[i], !w->running[i].away);
     }
     for (size_t i = 0; i < w->n_elsewhere; i++)
         backend_queue_accounts_run(&p.accounts, &w->elsewhere[i], false);

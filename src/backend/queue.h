@@ -38,6 +38,7 @@ struct backend_queue_job {
     int64_t timeout_s;     /* 0: none */
     bool preemptible;      /* may be told to make room */
     bool leaving;          /* was told to */
+    bool away;             /* takes nothing of this machine: quotas alone hold for it */
     struct backend_queue_need need;
 };
 

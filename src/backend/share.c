@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "store/projects.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
@@ -29,6 +30,7 @@ bool backend_share_holds(const struct store_job *j)
 
 struct backend_queue_job backend_share_job(const struct store_job *j)
 {
+    const struct backend_ops *ops = backend_find(j->backend);
     return (struct backend_queue_job){
         .id = j->id,
         .owner = j->owner,
@@ -40,6 +42,7 @@ struct backend_queue_job backend_share_job(const struct store_job *j)
         /* No text holds these: quotes are escaped. */
         .preemptible = strstr(j->status, "\"preemptible\": true") != NULL,
         .leaving = strstr(j->status, "\"preempting\": true") != NULL,
+        .away = ops && ops->own_queue,
         .need = {j->cpu_milli, j->memory, j->gpu}};
 }
 

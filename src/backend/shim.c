@@ -35,6 +35,7 @@
 #define DRAIN_MS 2000    /* for output of processes that survived even a kill */
 #define FIRST_FREE_FD 20 /* our own files are moved below it */
 #define ATTACH_ROUNDS 3000 /* of 10 ms, on a machine that is busy */
+#define REQUESTS_MS 5000   /* between two looks for a request without a signal */
 #define RUN_EXIT_AT 64     /* place of the exit status in the run file */
 #define RUN_EXIT_SIZE 160
 
@@ -59,6 +60,9 @@ struct running {
     struct rusage usage;
     int64_t kill_at; /* monotonic ns; 0: no */
     int64_t drain_until;
+    int told;            /* what first told it to stop, see shim.h */
+    int64_t request;     /* number of the last one obeyed */
+    int64_t requests_at; /* monotonic ns of the last look */
 };
 
 static void reset_signals(void)
@@ -132,20 +136,19 @@ static int settle(const struct backend_shim_spec *s, pid_t parent,
     return 0;
 }
 
-/* The worker, up to exec. Never returns. */
-static void become_worker(const struct backend_shim_spec *s, int to, int ends,
+/* The worker, up to exec; `errnum` is 0, or why it is not in its group. Never returns. */
+static void become_worker(const struct backend_shim_spec *s, int errnum, int to, int ends,
                           const int fds[2], pid_t parent)
 {
-    struct report r = {.status = 126};
+    struct report r = {.errnum = errnum, .status = 126};
+    if (errnum)
+        snprintf(r.what, sizeof(r.what), "enter %.150s", s->cgroup);
     setpgid(0, 0);
     reset_signals();
     int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(fds[0], 1) < 0 || dup2(fds[1], 2) < 0)
+    if (!r.errnum &&
+        (null < 0 || dup2(null, 0) < 0 || dup2(fds[0], 1) < 0 || dup2(fds[1], 2) < 0))
         r.errnum = errno;
-    if (!r.errnum && s->cgroup) {
-        r.errnum = backend_cgroup_enter(s->cgroup);
-        snprintf(r.what, sizeof(r.what), "enter %.150s", s->cgroup);
-    }
     if (!r.errnum)
         r.errnum = enter_view(s, to, ends, r.what);
     if (!r.errnum)
@@ -193,6 +196,17 @@ static void write_run_file(struct running *x)
         return; /* the supervisor is told by pipe as well */
 }
 
+/* Forks the worker to be, or the first process of its jail, into its control group. */
+static pid_t fork_worker(const struct backend_shim_spec *s, int *errnum)
+{
+    int rc = s->jail ? jail_unshare(s->jail) : 0;
+    *errnum = 0;
+    if (!rc)
+        return s->cgroup ? backend_cgroup_fork(s->cgroup, errnum) : fork();
+    errno = rc;
+    return -1;
+}
+
 /* Starts the worker; the report says how that went. */
 static void launch(struct running *x, struct report *r)
 {
@@ -203,11 +217,12 @@ static void launch(struct running *x, struct report *r)
         return;
     }
     pid_t self = getpid();
-    x->worker = x->spec->jail ? jail_fork(x->spec->jail) : fork();
+    int errnum;
+    x->worker = fork_worker(x->spec, &errnum);
     if (x->worker == 0) {
         const int fds[2] = {out[1], err[1]};
         close(status[0]); /* so that its end is seen */
-        become_worker(x->spec, status[1], ends[1], fds, self);
+        become_worker(x->spec, errnum, status[1], ends[1], fds, self);
     }
     close(status[1]);
     close(ends[1]);
@@ -299,14 +314,57 @@ static void reap(struct running *x)
         end_grace(x);
 }
 
+static void stop_worker(struct running *x, int told)
+{
+    if (!x->told && !x->ended)
+        x->told = told;
+    kill_group(x, SIGTERM);
+    kill_group(x, SIGCONT);
+    if (!x->kill_at)
+        x->kill_at = clock_mono_ns() + (int64_t)(x->spec->grace_s * 1e9);
+}
+
+static void obey(struct running *x, struct str word)
+{
+    if (str_is(word, "stop"))
+        stop_worker(x, SIGHUP);
+    else if (str_is(word, "kill"))
+        x->kill_at = 1;
+    else if (str_is(word, "pause"))
+        kill_group(x, SIGSTOP);
+    else if (str_is(word, "resume"))
+        kill_group(x, SIGCONT);
+}
+
+static void read_request(struct running *x)
+{
+    char *text = NULL;
+    size_t n = 0;
+    int64_t number;
+    x->requests_at = clock_mono_ns();
+    if (!x->spec->requests || !fs_exists(x->spec->requests) ||
+        fs_read(x->spec->requests, 1000, &text, &n, NULL))
+        return;
+    struct str word = str_trim(str_of(text, n)), first;
+    if (str_split(&word, ' ', &first) && str_to_i64(first, &number) &&
+        number > x->request) {
+        x->request = number;
+        obey(x, word);
+    }
+    mem_free(text);
+}
+
 static void on_signal(struct running *x, uint32_t number)
 {
     switch (number) {
     case SIGTERM:
-        kill_group(x, SIGTERM);
-        kill_group(x, SIGCONT);
-        if (!x->kill_at)
-            x->kill_at = clock_mono_ns() + (int64_t)(x->spec->grace_s * 1e9);
+        stop_worker(x, SIGTERM);
+        break;
+    case SIGWINCH:
+        stop_worker(x, SIGWINCH);
+        break;
+    case SIGURG:
+        read_request(x);
         break;
     case SIGINT:
         x->kill_at = 1;
@@ -352,6 +410,8 @@ static int wait_ms(const struct running *x)
     }
     if (x->ended && !x->kill_at)
         ms = 10;
+    if (x->spec->requests && (ms < 0 || ms > REQUESTS_MS))
+        ms = REQUESTS_MS;
     return (int)ms;
 }
 
@@ -368,6 +428,9 @@ static void one_round(struct running *x)
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0 && fds[1 + i].revents)
             read_stream(x, i);
+    if (x->spec->requests &&
+        clock_mono_ns() - x->requests_at > (int64_t)REQUESTS_MS * 1000000)
+        read_request(x); /* whoever should have rung may be away */
     if (x->kill_at && clock_mono_ns() >= x->kill_at) {
         kill_group(x, SIGKILL);
         end_grace(x);
@@ -399,11 +462,11 @@ static void write_exit(const struct running *x)
                  u->ru_utime.tv_usec + u->ru_stime.tv_usec;
     snprintf(path, sizeof(path), "%.4000s.exit", x->spec->run);
     snprintf(temp, sizeof(temp), "%s.tmp", path);
-    int n = snprintf(line, sizeof(line), "%d %d %jd %jd %jd %d\n",
+    int n = snprintf(line, sizeof(line), "%d %d %jd %jd %jd %d %d\n",
                      by_signal ? -1 : WEXITSTATUS(x->status),
                      by_signal ? WTERMSIG(x->status) : 0, (intmax_t)us,
                      (intmax_t)u->ru_maxrss * 1024, (intmax_t)clock_wall_ns(),
-                     (int)x->writer.broken);
+                     (int)x->writer.broken, x->told);
     int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool written =
         fd >= 0 && n > 0 && write(fd, line, (size_t)n) == n && rename(temp, path) == 0;
@@ -416,13 +479,17 @@ static void write_exit(const struct running *x)
         return; /* then nobody saw the end */
 }
 
-static int block_signals(void)
+static int block_signals(bool requests)
 {
     static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t set;
     sigemptyset(&set);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
         sigaddset(&set, wanted[i]);
+    if (requests) {
+        sigaddset(&set, SIGURG);
+        sigaddset(&set, SIGWINCH);
+    }
     sigprocmask(SIG_SETMASK, &set, NULL);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -448,6 +515,33 @@ static void close_others(int *to, int *run, int network)
     fcntl(4, F_SETFD, FD_CLOEXEC);
 }
 
+/* Starts the worker, and makes this process what looks after it. */
+static void begin_shim(struct running *x, struct report *r)
+{
+    const struct backend_shim_spec *spec = x->spec;
+    setsid();
+    prctl(PR_SET_NAME, "ty-worker");
+    prctl(PR_SET_PDEATHSIG, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    x->signals = block_signals(spec->requests != NULL);
+    r->errnum = x->signals < 0
+                    ? errno
+                    : backend_log_writer_open(&x->writer, spec->log, spec->secrets);
+    x->writer.most = spec->log_most;
+    if (r->errnum)
+        snprintf(r->what, sizeof(r->what), "open the files of a worker");
+    else
+        launch(x, r);
+}
+
+static void watch_worker(struct running *x)
+{
+    while (!finished(x))
+        one_round(x);
+    backend_log_writer_close(&x->writer);
+    write_exit(x);
+}
+
 /* The shim's whole life. */
 static void shim_main(const struct backend_shim_spec *spec, int to, int run)
 {
@@ -455,28 +549,33 @@ static void shim_main(const struct backend_shim_spec *spec, int to, int run)
     struct report r = {.status = 126};
     close_others(&to, &run, spec->jail ? spec->jail->network : -1);
     x.run = run;
-    setsid();
-    prctl(PR_SET_NAME, "ty-worker");
-    prctl(PR_SET_PDEATHSIG, 0);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    x.signals = block_signals();
-    r.errnum = x.signals < 0
-                   ? errno
-                   : backend_log_writer_open(&x.writer, spec->log, spec->secrets);
-    x.writer.most = spec->log_most;
-    if (r.errnum)
-        snprintf(r.what, sizeof(r.what), "open the files of a worker");
-    else
-        launch(&x, &r);
+    begin_shim(&x, &r);
     tell(to, &r);
     close(to);
     if (r.errnum)
         _exit(1);
-    while (!finished(&x))
-        one_round(&x);
-    backend_log_writer_close(&x.writer);
-    write_exit(&x);
+    watch_worker(&x);
     _exit(0);
+}
+
+enum rc backend_shim_become(const struct backend_shim_spec *spec, int *status,
+                            struct err *err)
+{
+    struct running x = {.spec = spec, .out = {-1, -1}, .ends = -1};
+    struct report r = {.status = 126};
+    /* Not every shared file system has locks, and nobody asks for this one. */
+    x.run = open(spec->run, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (x.run < 0)
+        return err_sys(err, errno, "cannot open '%s'", spec->run);
+    begin_shim(&x, &r);
+    if (!r.errnum) {
+        watch_worker(&x);
+        return RC_OK;
+    }
+    x.status = r.status << 8; /* as waitpid() has it */
+    write_exit(&x);
+    *status = r.status;
+    return err_sys(err, r.errnum, "cannot %s", r.what);
 }
 
 enum rc backend_shim_start(const struct backend_shim_spec *spec, struct backend_shim *out,
@@ -599,20 +698,22 @@ void backend_shim_release(struct backend_shim *s)
 
 static bool parse_exit(struct str text, struct backend_shim_exit *out)
 {
-    int64_t v[6];
+    enum { NEEDED = 6 }; /* older records have no more */
+    int64_t v[NEEDED + 1] = {0};
     size_t got = 0;
     struct str rest = str_trim(text), word;
     while (got < ARRAY_LEN(v) && str_split(&rest, ' ', &word) &&
            str_to_i64(word, &v[got]))
         got++;
-    if (got < ARRAY_LEN(v))
+    if (got < NEEDED)
         return false;
     *out = (struct backend_shim_exit){.code = (int)v[0],
                                       .signal = (int)v[1],
                                       .cpu_s = (double)v[2] / 1e6,
                                       .rss_bytes = v[3],
                                       .ended = v[4],
-                                      .log_cut = v[5] != 0};
+                                      .log_cut = v[5] != 0,
+                                      .told = (int)v[6]};
     return true;
 }
 

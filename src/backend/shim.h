@@ -8,12 +8,18 @@
  * the worker leaves behind is killed at its end (the shim adopts it).
  *
  *     run/0.1        "SHIM-PID WORKER-PID\n", locked while the shim lives
- *     run/0.1.exit   "CODE SIGNAL CPU-MICROSECONDS RSS-BYTES WALL-NS LOG-CUT\n"; on a
- * full disk in the room that the run file kept for it
+ *     run/0.1.exit   "CODE SIGNAL CPU-MICROSECONDS RSS-BYTES WALL-NS LOG-CUT TOLD\n"; on
+ * a full disk in the room that the run file kept for it
  *
  * Signals to the shim: TERM stops the worker (TERM, then KILL after the grace time), INT
  * stops it at once, USR1 suspends, USR2 resumes. The grace time is that of all processes
  * the worker started: a shell that ends at once takes nothing from its children.
+ *
+ * A cluster that sends a signal sends it to all processes of a worker, so only those that
+ * nobody minds can be for the shim (`requests`): URG says that the file has a request,
+ * "NUMBER stop|kill|pause|resume\n", whose number is new; WINCH that the time is nearly
+ * over, which is a stop. TOLD in the exit record says what first told it to stop: TERM,
+ * WINCH, HUP for a request, 0: nothing.
  */
 #ifndef BACKEND_SHIM_H
 #define BACKEND_SHIM_H
@@ -35,6 +41,7 @@ struct backend_shim_spec {
     const char *cwd;
     double grace_s;
     const char *const *secrets; /* to mask, NULL behind the last */
+    const char *requests;       /* file of requests, see above; NULL: there are none */
     const char *cgroup;         /* to be in; NULL: in ours */
     const char *scratch;        /* for a private view; NULL: none wanted */
     const struct backend_view_mount *mounts;
@@ -55,6 +62,13 @@ struct backend_shim {
  */
 enum rc backend_shim_start(const struct backend_shim_spec *spec, struct backend_shim *out,
                            int *status, struct err *err) MUST_CHECK;
+/* This process itself becomes the shim, for a cluster that starts one process per worker;
+ * its standard files stay as they are. Returns when the worker has ended and its exit is
+ * recorded. A program that cannot be executed is recorded as one that ended with *status
+ * 127 or 126, and told as above.
+ */
+enum rc backend_shim_become(const struct backend_shim_spec *spec, int *status,
+                            struct err *err) MUST_CHECK;
 /* Finds the shim of a run file again. False when none is alive. */
 bool backend_shim_attach(const char *run, struct backend_shim *out);
 void backend_shim_signal(const struct backend_shim *s, int signal);
@@ -69,6 +83,7 @@ struct backend_shim_exit {
     int64_t rss_bytes;
     int64_t ended; /* wall clock, ns */
     bool log_cut;  /* the log could not be written to its end */
+    int told;      /* TERM, WINCH or HUP, see above; 0: nothing */
 };
 /* False when there is no record: nobody saw the end. */
 bool backend_shim_exit_read(const char *run, struct backend_shim_exit *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/sup_private.h - the state of one supervisor, shared by its files:
- * supervisor.c (life), prepare.c (tree and packages), copies.c (object stores), launch.c
+ * supervisor.c (life), opening.c (its first step), giveup.c (the last one), prepare.c (tree and packages), copies.c (object stores), launch.c
  * (variables), attempt.c (workers), watch.c (logs). Workers are reached through
  * backend.h alone.
  */
@@ -8,10 +8,12 @@
 #define BACKEND_SUP_PRIVATE_H
 
 #include "backend/backend.h"
+#include "backend/crash.h"
 #include "backend/disk.h"
 #include "backend/gpu.h"
 #include "backend/phase.h"
 #include "backend/shim.h"
+#include "backend/thin.h"
 #include "base/loop.h"
 #include "job/contract.h"
 #include "job/inputs.h"
@@ -32,6 +34,7 @@ struct sup_worker {
     struct backend_exit exit; /* once over */
     bool unseen;              /* nobody saw its end */
     bool first;               /* failed while all the others still ran */
+    int64_t destroyed;        /* how often it was told so */
     int64_t again_at;         /* monotonic ns of its next start, alone; 0: none */
     struct backend_log sink;  /* where the backend brings the log */
     int64_t log_size;         /* bytes that the watcher has seen */
@@ -57,8 +60,10 @@ struct sup {
     struct backend_job job;
     struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;
-    enum backend_phase phase; /* changed by sup_on() alone */
-    enum job_reason ending;   /* why workers were told to stop; None: they were not */
+    bool away;                      /* its backend does not answer refresh() */
+    int64_t open_tries, open_since; /* of its backend; monotonic ns of the first */
+    enum backend_phase phase;       /* changed by sup_on() alone */
+    enum job_reason ending; /* why workers were told to stop; None: they were not */
     char ending_text[256];
     int64_t kill_at; /* monotonic ns: workers that are still there are destroyed; 0: no */
     bool suspended;  /* workers have been paused */
@@ -81,6 +86,7 @@ struct sup {
     bool gpus_asked;
     VEC(struct store_point) points; /* to be written */
     struct arena points_arena;
+    struct backend_thin thin; /* of the values that come, which are kept */
 };
 
 /* supervisor.c */
@@ -90,6 +96,10 @@ struct sup {
 bool sup_on(struct sup *s, enum backend_phase_event e);
 void sup_flush(struct sup *s); /* what cannot be written stays for the next tick */
 void sup_warn(struct sup *s, const char *text);
+/* The job waits for something that `text` tells; said when it changes. */
+void sup_waits(struct sup *s, const char *text);
+void sup_finish(struct sup *s, enum job_state to, enum job_reason why, int code,
+                int signal, const char *text);
 /* The attempt is over without workers: decides between restart and end. */
 void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal,
                         const char *text);
@@ -104,6 +114,24 @@ enum rc confine_helper(struct sup *s, const char *const *argv, const char *const
                        loop_child_fn *done, struct err *err) MUST_CHECK;
 void confine_helper_cancel(struct sup *s);
 void confine_helper_release(struct sup *s);
+
+/* opening.c */
+/* Which backend it is; E3209. */
+enum rc opening_find(struct sup *s, struct err *err) MUST_CHECK;
+/* Whether the backend can be used. False: the job has ended, or `again` is called later,
+ * to call this again.
+ */
+bool opening_try(struct sup *s, loop_fn *again);
+void opening_stop(struct sup *s); /* a stop while that is tried */
+/* Ends a job that nobody can begin, before there is a loop. Not RC_OK: it is as it was. */
+enum rc opening_refuse(struct sup *s, enum job_reason why, const char *text,
+                       struct err *err) MUST_CHECK;
+
+/* giveup.c: ends a job whose supervisors crash, with what is known of `c`. The record is
+ * open; without `job.ops` the backend is not asked.
+ */
+enum rc giveup_run(struct sup *s, const struct backend_crash *c,
+                   struct err *err) MUST_CHECK;
 
 /* prepare.c: begins; attempt_start() or sup_attempt_failed() follows. */
 void prepare_start(struct sup *s);
@@ -132,7 +160,8 @@ void attempt_start(struct sup *s);
 void attempt_started(struct sup *s);
 /* Finds workers of the current attempt that run or have ended; their number. */
 int64_t attempt_find(struct sup *s);
-void attempt_watch(struct sup *s); /* waits for the ends of those that are alive */
+void attempt_watch(struct sup *s);   /* waits for the ends of those that are alive */
+void attempt_refresh(struct sup *s); /* news of all workers, for the polls that follow */
 /* TERM to all, KILL after the grace time; `why` is what the end will mean, whatever the
  * exit statuses are. None: it is up to those.
  */
@@ -140,6 +169,8 @@ void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text
 void attempt_pause(struct sup *s, bool pause);
 void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal what);
 bool attempt_alive(const struct sup *s);
+/* Why a worker that is over ended: what its backend says, or what its status means. */
+enum job_reason attempt_reason(const struct sup_worker *w);
 /* Have all ended well whose end counts? */
 bool attempt_good(const struct sup *s);
 /* Starts workers again whose time has come. */
@@ -158,7 +189,8 @@ struct launch {
     const char *shell[5];
     struct backend_launch at;
 };
-void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l);
+enum rc launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l,
+                    struct err *err) MUST_CHECK; /* E3208 */
 void launch_release(struct launch *l);
 /* GPUs of one worker, "2,3", in `a`; NULL: it asked for none. */
 const char *launch_gpus(const struct sup *s, int64_t index, struct arena *a);

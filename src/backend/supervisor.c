@@ -10,13 +10,14 @@
 #include "backend/supervisor.h"
 
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/call.h"
+#include "backend/calling.h"
 #include "backend/confine.h"
 #include "backend/reserve.h"
 #include "backend/sup_private.h"
@@ -30,6 +31,7 @@
 
 #define LOG_AREA "supervisor"
 #define TICKS_PER_LOOK 5 /* at the store */
+#define DESTROY_NS (5 * INT64_C(1000000000))
 #define TICKS_PER_USE 25 /* samples of memory and processor time */
 
 /* A full disk must not keep a job from ending: there is a reserve for that. */
@@ -67,6 +69,16 @@ void sup_warn(struct sup *s, const char *text)
     (void)rc; /* can always follow */
 }
 
+void sup_waits(struct sup *s, const char *text)
+{
+    struct job_record_note note = {.worker = -1, .message = text};
+    if (strncmp(s->rec.now.message, text, sizeof(s->rec.now.message) - 1) == 0)
+        return;
+    enum rc rc = job_record_add(&s->rec, EV_Waiting, &note, NULL);
+    (void)rc; /* can always follow */
+    sup_flush(s);
+}
+
 const char *const *sup_masks(struct sup *s)
 {
     if (!s->masks.n) {
@@ -86,8 +98,8 @@ static void move(struct sup *s, enum job_state to, enum job_reason why, int code
         log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
 }
 
-static void finish(struct sup *s, enum job_state to, enum job_reason why, int code,
-                   int signal, const char *text)
+void sup_finish(struct sup *s, enum job_state to, enum job_reason why, int code,
+                int signal, const char *text)
 {
     if (!sup_on(s, PHASE_ON_FINISH))
         return;
@@ -146,13 +158,13 @@ void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal
     if (s->rec.now.stop) {
         if (s->rec.now.state != JOB_Stopping)
             move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
-        finish(s, JOB_Stopped, WHY_UserStopped, code, signal, "stopped on request");
+        sup_finish(s, JOB_Stopped, WHY_UserStopped, code, signal, "stopped on request");
         return;
     }
     if (job_retry_wanted(&s->spec, why, code, signal, s->rec.now.restarts))
         schedule_restart(s, why, text);
     else
-        finish(s, JOB_Failed, why, code, signal, text);
+        sup_finish(s, JOB_Failed, why, code, signal, text);
 }
 
 /* The worker whose end tells most: the first that failed, by itself as far as one can
@@ -183,16 +195,16 @@ static void on_sent(void *arg, struct proc_exit exit)
     s->helper = NULL;
     enum job_reason reason = copies_end(s, exit.code == 0, why, sizeof(why));
     if (reason == WHY_None) {
-        finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
+        sup_finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
         return;
     }
     if (s->rec.now.stop)
         snprintf(why, sizeof(why), "stopped while outputs were sent");
     snprintf(text, sizeof(text), "%s; all files are still in %.100s/output", why, s->ml);
     if (s->rec.now.stop)
-        finish(s, JOB_Stopped, WHY_UserStopped, 0, 0, text);
+        sup_finish(s, JOB_Stopped, WHY_UserStopped, 0, 0, text);
     else
-        finish(s, JOB_Failed, reason, 0, 0, text);
+        sup_finish(s, JOB_Failed, reason, 0, 0, text);
 }
 
 static void succeed(struct sup *s)
@@ -216,15 +228,22 @@ static void succeed(struct sup *s)
         sup_flush(s);
     }
     if (rc)
-        finish(s, JOB_Failed, WHY_OutputFailed, 0, 0, err.msg);
+        sup_finish(s, JOB_Failed, WHY_OutputFailed, 0, 0, err.msg);
     else if (!send)
-        finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
+        sup_finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
 }
 
 static void describe_end(const struct sup *s, const struct sup_worker *w,
                          enum job_reason why, char *out, size_t size)
 {
     char words[PROC_WORDS_SIZE];
+    if (w->exit.text[0]) { /* the backend knows best */
+        if (s->n_workers > 1)
+            snprintf(out, size, "worker %jd: %s", (intmax_t)w->b.index, w->exit.text);
+        else
+            snprintf(out, size, "%s", w->exit.text);
+        return;
+    }
     proc_exit_words((struct proc_exit){.code = w->exit.code, .signal = w->exit.signal},
                     words);
     if (why == WHY_OutOfMemory)
@@ -240,32 +259,41 @@ static void describe_end(const struct sup *s, const struct sup_worker *w,
                      : "");
 }
 
+/* Workers were started, and nothing says where they are: whatever is found is ended. */
+static void handles_gone(struct sup *s)
+{
+    backend_call_clean(&s->job, -1, true);
+    backend_shim_sweep(s->id, s->rec.now.attempt, -1);
+    sup_attempt_failed(s, WHY_NodeFailure, -1, 0,
+                       "the handles of its workers are gone; what was found of them was "
+                       "ended");
+}
+
 void sup_attempt_over(struct sup *s)
 {
-    char text[300];
+    char text[JOB_MESSAGE_SIZE];
     const struct sup_worker *w = culprit(s);
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
     if (s->n_workers && !attempt_good(s))
-        s->job.ops->clean(&s->job, -1, false);
-    if (s->ending == WHY_LaunchFailure) {
+        backend_call_clean(&s->job, -1, false);
+    if (s->ending == WHY_LaunchFailure || s->ending == WHY_BackendFault) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
-        sup_attempt_failed(s, WHY_LaunchFailure, s->job.launch_status, 0, text);
+        sup_attempt_failed(s, s->ending, s->job.launch_status, 0, text);
     } else if (s->n_workers && attempt_good(s) && s->ending == WHY_None) {
         succeed(s);
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
-    } else if (w && w->exit.why != WHY_None) {
-        sup_attempt_failed(s, w->exit.why, code, sig, w->exit.text);
     } else if (w) {
-        enum job_reason why =
-            job_retry_reason(code, sig, w->exit.out_of_memory, w->unseen);
+        enum job_reason why = attempt_reason(w);
         describe_end(s, w, why, text, sizeof(text));
         sup_attempt_failed(s, why, code, sig, text);
-    } else {
+    } else if (s->rec.now.stop) {
         sup_attempt_failed(s, WHY_UserStopped, -1, 0, "stopped before it started");
+    } else {
+        handles_gone(s);
     }
 }
 
@@ -333,8 +361,12 @@ static void act_on_preemption(struct sup *s)
 static void act_on_requests(struct sup *s)
 {
     const struct job_status *st = &s->rec.now;
-    if (job_state_ended(st->state) || s->phase == PHASE_OPENING)
+    if (job_state_ended(st->state))
         return;
+    if (s->phase == PHASE_OPENING) {
+        opening_stop(s);
+        return;
+    }
     if (st->stop && (st->state != JOB_Stopping || st->force))
         act_on_stop(s);
     else if (st->preempt && !st->stop && s->ending == WHY_None)
@@ -362,11 +394,24 @@ static void on_control(void *arg, int fd, unsigned events)
     look(arg);
 }
 
+/* Again and again while its backend says that it runs: it may never be alive twice. */
 static void destroy_workers(struct sup *s)
 {
-    for (int64_t i = 0; i < s->n_workers; i++)
-        if (s->workers[i].alive)
-            attempt_signal(s, &s->workers[i], BACKEND_DESTROY);
+    char text[200];
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        struct sup_worker *w = &s->workers[i];
+        if (!w->alive)
+            continue;
+        snprintf(
+            text, sizeof(text),
+            "worker %jd does not end: the backend %s says that it still runs, though "
+            "it was destroyed",
+            (intmax_t)i, s->job.ops->name);
+        if (w->destroyed == 1)
+            sup_waits(s, text);
+        w->destroyed++;
+        attempt_signal(s, w, BACKEND_DESTROY);
+    }
 }
 
 static void on_tick(void *arg)
@@ -377,6 +422,8 @@ static void on_tick(void *arg)
         s->phase == PHASE_ENDING)
         watch_logs(s, false);
     watch_write(s);
+    if (attempt_alive(s))
+        attempt_refresh(s);
     for (int64_t i = 0; i < s->n_workers; i++)
         attempt_settle(s, &s->workers[i]);
     attempt_again(s);
@@ -384,7 +431,7 @@ static void on_tick(void *arg)
         sup_attempt_over(s); /* only one that was to start again was left */
     if (s->kill_at && clock_mono_ns() > s->kill_at && attempt_alive(s)) {
         destroy_workers(s);
-        s->kill_at = 0;
+        s->kill_at = clock_mono_ns() + DESTROY_NS;
     }
     if (s->phase == PHASE_RUNNING &&
         (s->ticks % TICKS_PER_USE == 5 ||
@@ -424,7 +471,7 @@ static void take_over(struct sup *s, int64_t found)
     if (found < s->n_workers && !told && s->rec.now.state != JOB_Running) {
         /* Killed while it started them: those are stopped, and it begins again. */
         destroy_workers(s);
-        s->job.ops->clean(&s->job, -1, true);
+        backend_call_clean(&s->job, -1, true);
         move(s, JOB_Restarting, WHY_NodeFailure, -1, 0,
              "the supervisor was killed while workers started");
         move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
@@ -474,6 +521,8 @@ static void begin(void *arg)
 {
     struct sup *s = arg;
     int64_t found = 0;
+    if (!opening_try(s, begin))
+        return;
     switch (s->rec.now.state) {
     case JOB_EnvPreparing:
     case JOB_Running:
@@ -491,7 +540,7 @@ static void begin(void *arg)
     case JOB_Restarting: {
         int64_t left = s->rec.now.restart_at - clock_wall_ns();
         s->job.attempt = s->rec.now.attempt;
-        s->job.ops->clean(&s->job, -1, true);
+        backend_call_clean(&s->job, -1, true);
         sup_on(s, PHASE_ON_RETRY);
         loop_timer_start(s->loop, &s->later, left > 0 ? left : 0, 0, on_next_attempt, s);
         break;
@@ -506,12 +555,23 @@ static void begin(void *arg)
 /* What nobody needs once the job has ended. */
 static void clean_up(struct sup *s)
 {
-    static const char *const gone[] = {
-        "secrets.json", "access.json",      "ml/input/credential",
-        "run",          "control",          "root",
-        "venv",         "requirements.txt", "remote",
-        "fetched",      "fetch.json",       "fetch.json.state",
-        "send.json",    "send.json.state",  "tmp"};
+    static const char *const gone[] = {"secrets.json",
+                                       "access.json",
+                                       "ml/input/credential",
+                                       "run",
+                                       "control",
+                                       "root",
+                                       CONFINE_READY,
+                                       "venv",
+                                       "requirements.txt",
+                                       "remote",
+                                       "fetched",
+                                       "fetch.json",
+                                       "fetch.json.state",
+                                       "crashes.json",
+                                       "send.json",
+                                       "send.json.state",
+                                       "tmp"};
     if (!job_state_ended(s->rec.known.state))
         return;
     for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
@@ -522,36 +582,21 @@ static void clean_up(struct sup *s)
     }
 }
 
-static void warn_of_backend(struct backend_job *j, const char *text)
+/* What it says will not change: a job that cannot be understood has failed. */
+static enum rc read_spec(struct sup *s, const char *text, struct err *err)
 {
-    struct sup *s = (struct sup *)((char *)j - offsetof(struct sup, job));
-    sup_warn(s, text);
-}
-
-static enum rc open_backend(struct sup *s, struct err *err)
-{
-    const struct backend_ops *ops = backend_find(s->spec.backend);
-    if (!ops)
-        return err_set(err, RC_NOTFOUND, "there is no backend '%.60s'", s->spec.backend);
-    s->job = (struct backend_job){.ops = ops,
-                                  .p = s->p,
-                                  .id = s->id,
-                                  .dir = s->dir,
-                                  .ml = s->ml,
-                                  .spec = &s->spec,
-                                  .attempt = s->rec.now.attempt,
-                                  .gpus = s->rec.now.gpus,
-                                  .mounts = &s->mounts,
-                                  .warn = warn_of_backend,
-                                  .network = -1,
-                                  .view = ""};
-    attempt_create(s);
-    bool isolated = false;
-    enum rc rc = job_isolation_read(s->dir, &s->isolation, &isolated, err);
-    if (rc)
-        return rc;
-    s->job.isolation = isolated ? &s->isolation : NULL;
-    return ops->open ? ops->open(&s->job, err) : RC_OK;
+    enum job_reason why = WHY_Rejected;
+    enum rc rc = job_spec_from_json(text, &s->spec, err);
+    if (!rc)
+        rc = job_metric_open(&s->spec, &s->metrics, err);
+    if (!rc) {
+        rc = opening_find(s, err);
+        why = rc && err->code == E3208 ? WHY_BackendFault : WHY_BackendUnavailable;
+    }
+    struct err later = {0};
+    if (rc && opening_refuse(s, why, err->msg, &later) == RC_OK)
+        log_job(LOG_LEVEL_ERROR, s->id, "%s", err->msg);
+    return rc;
 }
 
 static enum rc open_all(struct sup *s, struct err *err)
@@ -561,9 +606,7 @@ static enum rc open_all(struct sup *s, struct err *err)
     if (!rc)
         rc = store_spec(s->p->store, s->id, &text, err);
     if (!rc)
-        rc = job_spec_from_json(text, &s->spec, err);
-    if (!rc)
-        rc = job_metric_open(&s->spec, &s->metrics, err);
+        rc = read_spec(s, text, err);
     if (!rc)
         rc = loop_create(1, &s->loop, err);
     if (!rc) {
@@ -572,8 +615,6 @@ static enum rc open_all(struct sup *s, struct err *err)
                             : loop_fd_start(s->loop, &s->control_watch, s->control,
                                             LOOP_READ, on_control, s, err);
     }
-    if (!rc)
-        rc = open_backend(s, err);
     mem_free(control);
     mem_free(text);
     return rc;
@@ -592,8 +633,9 @@ static void close_all(struct sup *s)
     if (s->job.ops)
         confine_release(&s->job);
     attempt_release(s);
-    if (s->job.ops && s->job.ops->close)
-        s->job.ops->close(&s->job, job_state_ended(s->rec.known.state));
+    if (s->job.ops)
+        backend_call_close(&s->job, job_state_ended(s->rec.known.state));
+    backend_calling_close(s->job.calling);
     if (s->loop)
         loop_destroy(s->loop);
     if (s->control >= 0)
@@ -607,6 +649,7 @@ static void close_all(struct sup *s)
     VEC_RELEASE(&s->masks);
     VEC_RELEASE(&s->points);
     arena_release(&s->points_arena);
+    backend_thin_release(&s->thin);
     clean_up(s);
     job_record_release(&s->rec);
     mem_free(s->ml);
@@ -615,9 +658,27 @@ static void close_all(struct sup *s)
         close(s->lock);
 }
 
+/* A job that is given up needs less, so that less can crash. */
+static enum rc give_up(struct sup *s, const struct backend_crash *c, struct err *err)
+{
+    char *text = NULL;
+    enum rc rc = job_record_open(s->p->store, s->id, &s->rec, err);
+    if (rc || job_state_ended(s->rec.now.state))
+        return rc;
+    if (c->tries == 0)
+        rc = store_spec(s->p->store, s->id, &text, err);
+    if (!rc && c->tries == 0)
+        rc = read_spec(s, text, err);
+    mem_free(text);
+    if (rc && job_state_ended(s->rec.known.state))
+        return rc;
+    return giveup_run(s, c, err);
+}
+
 enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct err *err)
 {
     struct sup s = {.p = p, .id = id, .lock = -1, .control = -1, .last_step = -1};
+    prctl(PR_SET_NAME, id); /* by it the agent knows the process */
     s.dir = job_place_dir(p, id);
     s.ml = fs_join(s.dir, "ml");
     char *lock = fs_join(s.dir, "lock");
@@ -627,14 +688,19 @@ enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct
         close_all(&s);
         return RC_OK;
     }
-    enum rc rc = open_all(&s, err);
+    struct backend_crash crash;
+    backend_crash_read(s.dir, &crash);
+    bool over = backend_crash_over(&crash);
+    enum rc rc = over ? give_up(&s, &crash, err) : open_all(&s, err);
     if (s.job.isolation)
         umask(022); /* the account of the job reads what is staged for it */
-    if (!rc && !job_state_ended(s.rec.now.state)) {
+    if (!rc && !over && !job_state_ended(s.rec.now.state)) {
         loop_timer_start(s.loop, &s.tick, SUP_TICK_NS, SUP_TICK_NS, on_tick, &s);
         loop_post(s.loop, begin, &s);
         rc = loop_run(s.loop, err);
     }
+    if (rc && job_state_ended(s.rec.known.state))
+        rc = RC_OK; /* it cannot be begun, which is recorded */
     close_all(&s);
     return rc;
 }

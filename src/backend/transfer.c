@@ -68,7 +68,8 @@ static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
                         struct job_bucket_plan *last, struct err *err)
 {
     const char *from = node_get_text(item, "from", ""),
-               *to = node_get_text(item, "to", "");
+               *to = node_get_text(item, "to", ""),
+               *root = node_get_text(item, "root", "");
     const struct node *required = node_find(item, "required");
     enum rc rc = RC_OK;
     if (str_starts(from, SNAPSHOT_PREFIX)) {
@@ -78,8 +79,8 @@ static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
         rc = job_bucket_plan_fetch(
             first, from, to, required && required->kind == NODE_BOOL && required->flag,
             err);
-    } else if (fs_is_dir(from)) {
-        rc = job_bucket_plan_send(first, from, to, err);
+    } else if (*root) {
+        rc = job_bucket_plan_send(first, root, from, to, err);
     } else {
         struct job_bucket_item one = {.from = arena_strdup(&last->arena, from),
                                       .to = arena_strdup(&last->arena, to)};

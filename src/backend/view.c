@@ -235,40 +235,70 @@ static int open_place(const struct building *b, const char *path, bool file)
     return dir;
 }
 
-/* With all that is mounted below it; a kernel before 5.12 closes the uppermost alone. */
-static int close_mount(int place)
+/* With all that is mounted below it; a kernel before 5.12 restricts the uppermost alone. */
+static int restrict_mount(int place, bool read_only, bool no_devices)
 {
-    struct mount_attr a = {.attr_set = MOUNT_ATTR_RDONLY};
+    struct mount_attr a = {.attr_set =
+                               (read_only ? MOUNT_ATTR_RDONLY : 0) |
+                               (no_devices ? MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV : 0)};
+    unsigned long flags =
+        (read_only ? MS_RDONLY : 0) | (no_devices ? MS_NOSUID | MS_NODEV : 0);
     char path[64];
+    if (!flags)
+        return 0;
     if (syscall(SYS_mount_setattr, place, "", AT_EMPTY_PATH | AT_RECURSIVE, &a,
                 sizeof(a)) == 0)
         return 0;
     if (errno != ENOSYS)
         return -1;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-    return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(path),
-                 NULL);
+    return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | flags | kept_flags(path), NULL);
+}
+
+/* Puts what `from` has open at m->to; `real` is its path. */
+static int put_open(struct building *b, const struct backend_view_mount *m, int from,
+                    bool file, const char *real)
+{
+    const struct backend_view_rules *r = b->rules;
+    char to[64], source[64];
+    int rc = 0, place = open_place(b, m->to, file);
+    if (place < 0)
+        return failed(b, "reach", m->to);
+    snprintf(source, sizeof(source), "/proc/self/fd/%d", from);
+    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
+    if (mount(source, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+        rc = failed(b, "mount", m->to);
+    close(place);
+    place = rc ? -1 : open_place(b, m->to, file); /* what is on it now */
+    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
+    if (!rc && restrict_mount(place, m->read_only, r && r->read_only) < 0)
+        rc = failed(b, "restrict", m->to);
+    if (!rc && r && r->mounted)
+        rc = r->mounted(r->arg, real, to, b->what);
+    if (place >= 0)
+        close(place);
+    return rc;
 }
 
 static int put_mount(struct building *b, const struct backend_view_mount *m)
 {
-    char to[64];
+    const struct backend_view_rules *r = b->rules;
+    char link[64], real[PATH_MAX];
     struct stat st;
-    int rc = 0;
-    if (stat(m->from, &st) < 0)
-        return failed(b, "find", m->from);
-    int place = open_place(b, m->to, !S_ISDIR(st.st_mode));
-    if (place < 0)
-        return failed(b, "reach", m->to);
-    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
-    if (mount(m->from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
-        rc = failed(b, "mount", m->to);
-    close(place);
-    place = rc ? -1 : open_place(b, m->to, !S_ISDIR(st.st_mode)); /* what is on it now */
-    if (!rc && m->read_only && close_mount(place) < 0)
-        rc = failed(b, "make read-only", m->to);
-    if (place >= 0)
-        close(place);
+    int rc = 0, from = open(m->from, O_PATH | O_CLOEXEC);
+    if (from < 0 || fstat(from, &st) < 0) {
+        rc = failed(b, "find", m->from);
+    } else {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", from);
+        ssize_t n = readlink(link, real, sizeof(real) - 1);
+        real[n > 0 ? n : 0] = '\0';
+        if (r && r->may_mount)
+            rc = r->may_mount(r->arg, real, b->what);
+        if (!rc)
+            rc = put_open(b, m, from, !S_ISDIR(st.st_mode), real);
+    }
+    if (from >= 0)
+        close(from);
     return rc;
 }
 

@@ -27,6 +27,11 @@ struct backend_view_rules {
     bool owner;     /* the process owns its user namespace already */
     /* Called before the mounts are put, with the new root; 0 or an errno. */
     int (*furnish)(void *arg, const char *root, char what[VIEW_ERROR_SIZE]);
+    /* Called for each mount: where it truly comes from, and, once it is there, its place in
+     * the new root. */
+    int (*may_mount)(void *arg, const char *from, char what[VIEW_ERROR_SIZE]);
+    int (*mounted)(void *arg, const char *from, const char *place,
+                   char what[VIEW_ERROR_SIZE]);
     void *arg;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/call.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -18,6 +19,7 @@
 #define ROUND_MAX (4 << 20) /* bytes of one worker per look */
 #define PROGRESS_NS (1 * INT64_C(1000000000))
 #define FETCH_ROUNDS 4
+#define LAST_FETCH_NS (10 * INT64_C(1000000000)) /* of a log whose worker has ended */
 #define POINTS_MAX 100000 /* kept while the store does not answer */
 
 struct finding {
@@ -25,20 +27,47 @@ struct finding {
     int64_t at;
 };
 
+static void push_point(struct sup *s, const struct store_point *from)
+{
+    struct store_point p = *from;
+    p.name = arena_strdup(&s->points_arena, from->name);
+    VEC_PUSH(&s->points, p);
+}
+
+/* Said once for each time that fewer are kept. */
+static bool keep_value(struct sup *s, const struct store_point *p)
+{
+    int64_t before = backend_thin_stride(&s->thin);
+    bool keep = backend_thin_keep(&s->thin, p);
+    int64_t now = backend_thin_stride(&s->thin);
+    if (now != before) {
+        char text[160];
+        snprintf(text, sizeof(text),
+                 "%jd metric values are kept; from here on those of one line in %jd, and "
+                 "the last",
+                 (intmax_t)s->thin.kept, (intmax_t)now);
+        sup_warn(s, text);
+    }
+    return keep;
+}
+
 static void on_value(void *arg, const char *name, double v, int64_t step)
 {
     const struct finding *f = arg;
     struct sup *s = f->w->sup;
     if (s->points.n >= POINTS_MAX)
+        watch_write(s); /* a burst: not all of it waits for the next look */
+    if (s->points.n >= POINTS_MAX)
         return;
-    struct store_point p = {.name = arena_strdup(&s->points_arena, name),
+    struct store_point p = {.name = name,
                             .attempt = s->rec.now.attempt,
                             .worker = f->w->b.index,
                             .at = f->at,
                             .time = clock_wall_ns(),
                             .step = step,
                             .value = v};
-    VEC_PUSH(&s->points, p);
+    if (keep_value(s, &p))
+        push_point(s, &p);
 }
 
 static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
@@ -133,8 +162,12 @@ static void fetch_log(struct sup *s, struct sup_worker *w, bool end)
         return;
     if (!w->sink.path && backend_log_open(&w->sink, w->log, sup_masks(s)))
         return;
-    while (s->job.ops->logs(&s->job, &w->b, &w->sink) && (end || ++round < FETCH_ROUNDS))
-        ;
+    int64_t until = clock_mono_ns() + LAST_FETCH_NS;
+    bool more = true;
+    while (more && (end ? clock_mono_ns() < until : round++ < FETCH_ROUNDS))
+        more = backend_call_logs(&s->job, &w->b, &w->sink);
+    if (end && more)
+        s->job.warn(&s->job, "a log did not end with its worker; the rest is left out");
     backend_log_rest(&w->sink);
     if (end)
         backend_log_close(&w->sink);
@@ -147,6 +180,9 @@ void watch_logs(struct sup *s, bool end)
             fetch_log(s, &s->workers[i], end);
             read_log(&s->workers[i], end);
         }
+    struct store_point p;
+    while (end && backend_thin_rest(&s->thin, &p))
+        push_point(s, &p);
 }
 
 void watch_write(struct sup *s)
@@ -222,7 +258,7 @@ void watch_use(struct sup *s)
     for (int64_t i = 0; i < s->n_workers; i++)
         if (s->workers[i].alive)
             b[n++] = &s->workers[i].b;
-    s->job.ops->usage(&s->job, b, n, use);
+    backend_call_usage(&s->job, b, n, use);
     for (size_t i = 0; i < n; i++)
         note_sample(s, &s->workers[b[i]->index], &use[i]);
     if (s->n_workers > 1)
@@ -241,12 +277,28 @@ static const struct sup_worker *over_memory(const struct sup *s)
     return NULL;
 }
 
+static int64_t look_at_disk(struct sup *s)
+{
+    int64_t *pids = mem_calloc((size_t)s->n_workers, sizeof(*pids));
+    for (int64_t i = 0; i < s->n_workers; i++)
+        pids[i] = s->workers[i].alive ? s->workers[i].b.pid : 0;
+    int64_t used = backend_disk_look(&s->disk, s->dir, pids, (size_t)s->n_workers);
+    mem_free(pids);
+    return used;
+}
+
 static bool over_disk(struct sup *s, char *text, size_t size)
 {
     int64_t most = s->job.isolation ? s->job.isolation->disk_bytes : 0;
-    int64_t used = most ? backend_disk_look(&s->disk, s->dir) : -1;
+    int64_t used = most ? look_at_disk(s) : -1;
     if (used <= most)
         return false;
+    if (used >= DISK_BEYOND) {
+        snprintf(text, size,
+                 "the job has more nested directories than can be measured, so "
+                 "--job-disk cannot hold");
+        return true;
+    }
     snprintf(text, size, "the job wrote %jd MiB, more than the %jd MiB of --job-disk",
              (intmax_t)(used >> 20), (intmax_t)(most >> 20));
     return true;
@@ -256,6 +308,12 @@ void watch_limits(struct sup *s)
 {
     const struct job_status *st = &s->rec.now;
     char text[200];
+    if (s->phase == PHASE_STARTING && s->spec.queue_timeout_s > 0 &&
+        clock_wall_ns() - st->queued > (int64_t)(s->spec.queue_timeout_s * 1e9)) {
+        attempt_stop(s, WHY_QueueTimeout, false,
+                     "waited longer for resources than allowed");
+        return;
+    }
     if (s->phase != PHASE_RUNNING || s->suspended)
         return;
     if (over_disk(s, text, sizeof(text))) {

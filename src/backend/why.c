@@ -36,7 +36,7 @@ static enum rc say_waiting(const struct job_place *p, const char *slots,
         job_space_short(p->dir, 0, out);
         return RC_OK;
     }
-    enum rc rc = backend_agent_queue_read(p, &q, err);
+    enum rc rc = backend_agent_queue_read(p, NULL, &q, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < q.held.n; i++)
@@ -61,12 +61,12 @@ static enum rc say_waiting(const struct job_place *p, const char *slots,
     return rc;
 }
 
-/* What the job itself was told about its end. */
-static void put_message(const struct store_job *j, struct buf *out)
+/* What the job itself was told about its end, beyond the meaning of the reason. */
+static void put_message(const struct store_job *j, enum job_reason why, struct buf *out)
 {
     struct doc doc = {0};
     const char *text = node_get_text(job_json_open(j->status, &doc), "message", "");
-    if (*text) {
+    if (*text && strcmp(text, job_reason_text(why)) != 0) {
         buf_puts(out, "; ");
         job_quote_terminal(str_c(text), out);
     }
@@ -86,7 +86,7 @@ enum rc backend_why(const struct job_place *p, const char *slots,
         buf_printf(out, "%s is %s", j->id, j->state);
         if (job_reason_find(j->reason, &why) && why != WHY_None)
             buf_printf(out, ": %s (%s)", job_reason_text(why), j->reason);
-        put_message(j, out);
+        put_message(j, why, out);
     }
     return rc;
 }

@@ -26,6 +26,7 @@ static const char *const feature_names[CPU_FEATURES] = {
     [CPU_FMA] = "fma",
     [CPU_F16C] = "f16c",
     [CPU_BMI2] = "bmi2",
+    [CPU_SHA_NI] = "sha_ni",
     [CPU_AVX512F] = "avx512f",
     [CPU_AVX512BW] = "avx512bw",
     [CPU_AVX512DQ] = "avx512dq",
@@ -46,7 +47,8 @@ static const struct {
     [CPU_LEVEL_BASE] = {"base", 0, BIT(CPU_SSE42)},
     [CPU_LEVEL_AVX2] = {"avx2",
                         BIT(CPU_AVX2) | BIT(CPU_FMA) | BIT(CPU_F16C) | BIT(CPU_BMI2),
-                        BIT(CPU_AVX2) | BIT(CPU_FMA) | BIT(CPU_F16C) | BIT(CPU_BMI2)},
+                        BIT(CPU_AVX2) | BIT(CPU_FMA) | BIT(CPU_F16C) | BIT(CPU_BMI2) |
+                            BIT(CPU_SHA_NI)},
     [CPU_LEVEL_AVX512] = {"avx512",
                           BIT(CPU_AVX512F) | BIT(CPU_AVX512BW) | BIT(CPU_AVX512DQ) |
                               BIT(CPU_AVX512VL),
@@ -104,7 +106,7 @@ static uint32_t detect(void)
         {CPU_AVX512VL, seven.r[1], 31, ZMM},    {CPU_AVX512VBMI, seven.r[2], 1, ZMM},
         {CPU_AVX512_VBMI2, seven.r[2], 6, ZMM}, {CPU_AVX512_VNNI, seven.r[2], 11, ZMM},
         {CPU_AVX512_BF16, seven1.r[0], 5, ZMM}, {CPU_AMX_BF16, seven.r[3], 22, TILES},
-        {CPU_AMX_TILE, seven.r[3], 24, TILES},
+        {CPU_AMX_TILE, seven.r[3], 24, TILES},  {CPU_SHA_NI, seven.r[1], 29, 0},
     };
     uint32_t set = 0;
     for (size_t i = 0; i < ARRAY_LEN(bits); i++)

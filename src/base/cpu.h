@@ -19,6 +19,7 @@ enum cpu_feature {
     CPU_FMA,
     CPU_F16C,
     CPU_BMI2,
+    CPU_SHA_NI,
     CPU_AVX512F,
     CPU_AVX512BW,
     CPU_AVX512DQ,

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A message is made whole before it replaces the one that is there, which may be among its
+ * arguments; one that does not fit ends in "...", and controls are hidden. Around a call of an
+ * implementation the first byte of an earlier message is put aside, which is all that it takes.
+ */
 #include "base/err.h"
 
 #include <errno.h>
@@ -87,6 +91,58 @@ enum rc err_sys(struct err *err, int errnum, const char *fmt, ...)
     int more = snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", why);
     mark_cut(err->msg, (int)n + more);
     return rc;
+}
+
+enum rc err_from(struct err *err, enum rc rc, const char *interface, const char *name,
+                 const char *function)
+{
+    if (!rc)
+        return RC_OK;
+    if (rc > RC_OK || rc < RC_CANCELED)
+        return err_coded(err, RC_INVAL, E0011,
+                         "%s '%s': %s() answered %d, which is not a code of failure",
+                         interface, name, function, (int)rc);
+    if (!err || err->msg[0])
+        return rc;
+    return err_coded(err, rc, E0010, "%s '%s': %s() failed without a message (%s)",
+                     interface, name, function, rc_name(rc));
+}
+
+struct err_call err_enter(struct err *err, const char *interface, const char *name,
+                          const char *function)
+{
+    struct err_call call = {
+        .err = err, .interface = interface, .name = name, .function = function};
+    if (err) {
+        call.code = err->code;
+        call.first = err->msg[0];
+        err->code = E_NONE;
+        err->msg[0] = '\0';
+    }
+    return call;
+}
+
+enum rc err_leave(const struct err_call *call, enum rc rc)
+{
+    struct err *err = call->err;
+    if (rc)
+        return err_from(err, rc, call->interface, call->name, call->function);
+    if (err && !err->msg[0]) {
+        err->code = call->code;
+        err->msg[0] = call->first;
+    }
+    return RC_OK;
+}
+
+enum rc err_broken(const struct err_call *call, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return err_coded(call->err, RC_INVAL, E0011, "%s '%s': %s() %s", call->interface,
+                     call->name, call->function, text);
 }
 
 enum code err_code_of(const struct err *err, enum rc rc)

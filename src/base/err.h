@@ -44,6 +44,37 @@ enum rc err_wrap(struct err *err, enum rc rc, const char *fmt, ...) PRINTF_LIKE(
  */
 enum rc err_sys(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* For the functions of an interface, around what an implementation returned: hands `rc` on,
+ * and gives a failure without a message one that names the implementation and the function
+ * (E0010): "lookup 'remote': prepare() failed without a message (i/o)". What is no value of
+ * enum rc is RC_INVAL (E0011): "lookup 'remote': prepare() answered 3, which is not a code of
+ * failure".
+ */
+enum rc err_from(struct err *err, enum rc rc, const char *interface, const char *name,
+                 const char *function);
+
+/* The same where `err` may hold words of an earlier failure, which must not become those of
+ * this one:
+ *
+ *     struct err_call call = err_enter(err, "lookup", l->ops->name, "prepare");
+ *     return err_leave(&call, l->ops->prepare(l, ids, training, err));
+ *
+ * They are back when the call has succeeded.
+ */
+struct err_call {
+    struct err *err; /* borrowed; may be NULL */
+    const char *interface, *name, *function;
+    enum code code; /* and what the message began with, of the earlier failure */
+    char first;
+};
+struct err_call err_enter(struct err *err, const char *interface, const char *name,
+                          const char *function);
+enum rc err_leave(const struct err_call *call, enum rc rc);
+/* A call that succeeded and did not do what its contract says: RC_INVAL (E0011), "lookup
+ * 'remote': create() " and the words.
+ */
+enum rc err_broken(const struct err_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /* The code of a failure: the one it carries, or the general one for its rc. */
 enum code err_code_of(const struct err *err, enum rc rc);
 const char *rc_name(enum rc rc); /* "invalid", "i/o", ... */

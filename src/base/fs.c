@@ -25,7 +25,7 @@
 
 #define TEMP_NAME ".ty-XXXXXX"
 #define READ_STEP ((size_t)65536)
-#define DEPTH_MAX 200 /* of a tree to remove: one open directory per level */
+#define DEPTH_MAX 200 /* of directories open at once, where a tree is removed */
 
 static _Atomic(fs_hook_fn *) hook_fn;
 static void *hook_arg;
@@ -373,21 +373,31 @@ int fs_open_own(int at, const char *name, int flags)
     return fd;
 }
 
-static int remove_tree(int parent, const char *name, int depth);
+/* A tree that is being removed. A directory that lies too deep is moved up to its root and
+ * removed from there, so that depth costs neither descriptors nor stack.
+ */
+struct removing {
+    int root; /* -1: not open yet */
+    unsigned moved;
+};
 
-static int remove_entries(int fd, int depth)
+static int remove_tree(struct removing *r, int parent, const char *name, int depth);
+
+static int remove_entries(struct removing *r, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
     if (!dir) {
         close(fd);
         return -1;
     }
+    if (depth == 0)
+        r->root = dirfd(dir);
     int rc = 0, errnum = 0;
     const struct dirent *e;
     while (rc == 0 && (e = readdir(dir))) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        rc = remove_tree(dirfd(dir), e->d_name, depth + 1);
+        rc = remove_tree(r, dirfd(dir), e->d_name, depth + 1);
         errnum = errno;
     }
     closedir(dir);
@@ -395,26 +405,47 @@ static int remove_entries(int fd, int depth)
     return rc;
 }
 
+static int move_up(struct removing *r, int parent, const char *name)
+{
+    char to[40];
+    int fd = fs_open_own(parent, name, O_DIRECTORY), rc = -1; /* it is let in, too */
+    if (fd >= 0)
+        close(fd);
+    for (int i = 0; i < 1000 && rc < 0; i++) { /* a name may be taken */
+        snprintf(to, sizeof(to), ".ty-deep-%u", r->moved++);
+        rc = renameat2(parent, name, r->root, to, RENAME_NOREPLACE);
+        if (rc < 0 && errno == EINVAL) /* not on every file system */
+            rc = renameat(parent, name, r->root, to);
+        if (rc < 0 && errno != EEXIST && errno != ENOTEMPTY)
+            break;
+    }
+    return rc;
+}
+
 /* Tried as a file first: that is right for all but directories and follows no link. */
-static int remove_tree(int parent, const char *name, int depth)
+static int remove_tree(struct removing *r, int parent, const char *name, int depth)
 {
     if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
         return 0;
     if (errno != EISDIR && errno != EPERM)
         return -1;
-    if (depth > DEPTH_MAX) {
-        errno = ELOOP;
-        return -1;
+    if (depth > DEPTH_MAX)
+        return move_up(r, parent, name);
+    for (unsigned seen = r->moved;; seen = r->moved) {
+        int fd = fs_open_own(parent, name, O_DIRECTORY);
+        if (fd < 0 || remove_entries(r, fd, depth) < 0)
+            return -1;
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            return 0;
+        if (depth > 0 || r->moved == seen) /* else what came up meanwhile is next */
+            return -1;
     }
-    int fd = fs_open_own(parent, name, O_DIRECTORY);
-    if (fd < 0 || remove_entries(fd, depth) < 0)
-        return -1;
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
 }
 
 enum rc fs_remove_all(const char *path, struct err *err)
 {
-    if (remove_tree(AT_FDCWD, path, 0) < 0)
+    struct removing r = {.root = -1};
+    if (remove_tree(&r, AT_FDCWD, path, 0) < 0)
         return err_sys(err, errno, "cannot remove '%s'", path);
     return RC_OK;
 }

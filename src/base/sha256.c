@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const uint32_t k[64] = {
+#include "base/cpu.h"
+#include "base/sha256_private.h"
+
+const uint32_t sha256_rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
     0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
     0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
@@ -38,7 +41,7 @@ static void digest(struct sha256 *s, const unsigned char *p)
     for (int i = 0; i < 64; i++) {
         uint32_t e = v[4], a = v[0];
         uint32_t t1 = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
-                      ((e & v[5]) ^ (~e & v[6])) + k[i] + w[i];
+                      ((e & v[5]) ^ (~e & v[6])) + sha256_rounds[i] + w[i];
         uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
                       ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
         memmove(v + 1, v, 7 * sizeof(*v));
@@ -47,6 +50,18 @@ static void digest(struct sha256 *s, const unsigned char *p)
     }
     for (int i = 0; i < 8; i++)
         s->h[i] += v[i];
+}
+
+static void digest_blocks(struct sha256 *s, const unsigned char *p, size_t n)
+{
+#ifdef __x86_64__
+    if (cpu_has(CPU_SHA_NI)) {
+        sha256_blocks_ni(s->h, p, n);
+        return;
+    }
+#endif
+    for (; n; n--, p += 64)
+        digest(s, p);
 }
 
 void sha256_init(struct sha256 *s)
@@ -67,12 +82,11 @@ void sha256_add(struct sha256 *s, const void *data, size_t n)
         n -= take;
         if (used + take < 64)
             return;
-        digest(s, s->block);
+        digest_blocks(s, s->block, 1);
     }
-    for (; n >= 64; p += 64, n -= 64)
-        digest(s, p);
-    if (n)
-        memcpy(s->block, p, n);
+    digest_blocks(s, p, n / 64);
+    if (n % 64)
+        memcpy(s->block, p + n / 64 * 64, n % 64);
 }
 
 void sha256_text(struct sha256 *s, char out[SHA256_TEXT_SIZE])

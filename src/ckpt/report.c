@@ -8,6 +8,7 @@ static const char *const titles[] = {
     [CKPT_EXTRA] = "not in the model",
     [CKPT_SHAPE] = "different",
     [CKPT_MEANING] = "with rows that mean other ids",
+    [CKPT_MOVED] = "with rows that moved",
     [CKPT_ROWS] = "read in part",
 };
 
@@ -59,7 +60,7 @@ enum rc ckpt_report_error(const struct ckpt_report *r, struct err *err)
     struct buf text;
     size_t n = 0;
     buf_init(&text, ERR_MSG_SIZE * 4);
-    for (int kind = 0; kind < CKPT_ROWS; kind++) {
+    for (int kind = 0; kind < CKPT_MOVED; kind++) {
         n += r->counts[kind];
         if (!r->counts[kind])
             continue;

@@ -81,8 +81,8 @@ enum rc ckpt_st_read_f32(const struct ckpt_st_tensor *t, int64_t row, int64_t n,
  * ST_CHUNK bytes; a single row may be larger, and then is not put there.
  */
 #define ST_CHUNK ((size_t)4 << 20)
-typedef const void *st_rows_fn(const void *arg, int64_t row, int64_t n, void *scratch,
-                               struct err *err);
+typedef const void *ckpt_st_rows_fn(const void *arg, int64_t row, int64_t n,
+                                    void *scratch, struct err *err);
 struct ckpt_st_source {
     const char *name;
     enum ckpt_st_type type;
@@ -90,7 +90,7 @@ struct ckpt_st_source {
     int64_t dims[ST_DIMS_MAX];
     int64_t rows; /* rows * row_bytes bytes in all; need not be those of `dims` */
     size_t row_bytes;
-    st_rows_fn *fn;
+    ckpt_st_rows_fn *fn;
     const void *arg;
     /* Filled by ckpt_st_write(): */
     int64_t offset;

@@ -55,6 +55,7 @@ enum ckpt_diff_kind {
     CKPT_EXTRA,   /* the checkpoint has it, the model does not */
     CKPT_SHAPE,   /* both have it, in other shapes or types */
     CKPT_MEANING, /* a table whose rows stand for other ids; it keeps its values */
+    CKPT_MOVED,   /* such a table, whose rows were read into other places */
     CKPT_ROWS,    /* a table with another number of rows, of which all common were read */
     CKPT_DIFF_KINDS
 };
@@ -90,6 +91,12 @@ struct ckpt_load {
      * table then keeps its values, unless another shape is an error, as this then is.
      */
     const char *(*other_rows)(void *arg, int table);
+    /* With other_shapes, for such a table: where each of its rows was in the checkpoint, -1:
+     * nowhere, into then[], of as many as it has. What to say of it; NULL: not known. Rows
+     * of the checkpoint then go there, and the others keep their initial values. May be
+     * NULL.
+     */
+    const char *(*rows_then)(void *arg, int table, int64_t *then);
     void *arg;
 };
 

@@ -381,6 +381,22 @@ static const char *plan_touched(struct loader *l, struct ckpt_table_job *j)
                : "has touched ids out of order";
 }
 
+/* Rows that mean other ids go where their ids are now; false when that is not known. */
+static bool move_rows(struct loader *l, struct ckpt_table_job *j, const char *name)
+{
+    const struct ckpt_load *how = l->how;
+    if (!how->rows_then || !how->other_shapes || j->image.form == LOOKUP_KEYED)
+        return false;
+    int64_t *then = mem_calloc((size_t)j->conf->rows + 1, sizeof(*then));
+    const char *text = how->rows_then(how->arg, j->table, then);
+    if (text) {
+        ckpt_table_job_move(j, then, &l->report->arena);
+        ckpt_report_add(l->report, CKPT_MOVED, name, text);
+    }
+    mem_free(then);
+    return text != NULL;
+}
+
 static void plan_table(struct loader *l, const struct lookup *lookup, int table)
 {
     const struct embed_table_conf *t = lookup_table(lookup, table);
@@ -402,6 +418,8 @@ static void plan_table(struct loader *l, const struct lookup *lookup, int table)
         weight && l->how->other_rows ? l->how->other_rows(l->how->arg, table) : NULL;
     if (why)
         ckpt_report_add(l->report, CKPT_SHAPE, name, why);
+    else if (other && move_rows(l, &j, name))
+        other = NULL;
     else if (other)
         ckpt_report_add(l->report, CKPT_MEANING, name, other);
     mem_free(name);

@@ -50,7 +50,13 @@ struct ckpt_table_job {
     struct lookup_image image;
     bool other_initial; /* rows left out had initial values of `origin` */
     struct lookup_origin origin;
+    /* Rows that move: of each row of the image, its place in the tensors; NULL: in order. */
+    const int64_t *places;
 };
+/* The rows of the image become those of the table that have a place in it: then[] says of
+ * each where it was, -1: nowhere. Lists lie in `a`.
+ */
+void ckpt_table_job_move(struct ckpt_table_job *j, const int64_t *then, struct arena *a);
 struct lookup_list ckpt_list_of(const struct ckpt_st_tensor *t); /* of I64; NULL: none */
 /* On failure the table is empty or holds a part. */
 enum rc ckpt_table_job_run(struct ckpt_table_job *j, struct lookup *l,

@@ -17,7 +17,7 @@ static int64_t snapshot_bytes(const void *owner)
 static enum rc snapshot_detach(void *owner, struct err *err)
 {
     struct lookup_snapshot *s = owner;
-    return s->ops->detach(s, err);
+    return lookup_snapshot_detach(s, err);
 }
 
 static void snapshot_release(void *owner)
@@ -39,7 +39,7 @@ static const void *column_rows(const void *arg, int64_t row, int64_t n, void *sc
 {
     const struct column_arg *a = arg;
     const struct lookup_image *image = &a->s->image;
-    return image->read(image->arg, a->column, row, n, scratch, err) ? NULL : scratch;
+    return lookup_image_read(image, a->column, row, n, scratch, err) ? NULL : scratch;
 }
 
 static const void *used_rows(const void *arg, int64_t row, int64_t n, void *scratch,
@@ -58,7 +58,7 @@ static const void *list_rows(const void *arg, int64_t row, int64_t n, void *scra
                              struct err *err)
 {
     const struct lookup_list *l = arg;
-    return (const int64_t *)l->data + row;
+    return (const unsigned char *)l->data + (size_t)row * sizeof(int64_t);
 }
 
 static void free_arg(void *owner)

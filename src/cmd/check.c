@@ -13,13 +13,14 @@
 #include "cmd/cmd.h"
 #include "cmd/colour.h"
 #include "text/conf.h"
+#include "text/json.h"
 #include "text/pipeline/pipeline.h"
 #include "train/session.h"
 
 struct check_conf {
     const char *kind, *edit_config_json, *color;
     struct opt_list set;
-    bool json, print, werror;
+    bool json, print, print_json, werror;
 };
 
 static const struct opt opts[] = {
@@ -32,6 +33,7 @@ static const struct opt opts[] = {
      .meta = "JSON"},
     {OPT_BOOL(struct check_conf, print, "false",
               "print the file with the overrides applied; problems go to stderr")},
+    {OPT_BOOL(struct check_conf, print_json, "false", "the same as one line of JSON")},
     {OPT_BOOL(struct check_conf, json, "false",
               "print each problem as one line of JSON, for editors")},
     {OPT_BOOL(struct check_conf, werror, "false", "treat warnings as errors")},
@@ -54,7 +56,7 @@ static bool wants_colour(const struct check_conf *c)
 {
     if (strcmp(c->color, "auto") != 0)
         return strcmp(c->color, "always") == 0;
-    return cmd_colours(c->print ? STDERR_FILENO : STDOUT_FILENO);
+    return cmd_colours(c->print || c->print_json ? STDERR_FILENO : STDOUT_FILENO);
 }
 
 static enum rc unknown_kind(const char *name, struct err *err)
@@ -119,10 +121,17 @@ static void report_good(struct check *k, const char *path, const struct conf *c,
     buf_putc(&k->result, '\n');
 }
 
+static void print_tree(const struct conf *c, struct buf *out)
+{
+    json_print(c->doc.root, 0, out);
+    buf_putc(out, '\n');
+}
+
 static void check_report(struct check *k, const char *path, const struct conf *c,
                          struct diags *diags)
 {
-    struct buf *to = k->conf->print ? &k->problems : &k->result;
+    bool apart = k->conf->print || k->conf->print_json;
+    struct buf *to = apart ? &k->problems : &k->result;
     bool bad = diags->n_errors || (k->conf->werror && diags->n_warnings);
     diags_sort(diags);
     if (k->conf->json)
@@ -131,6 +140,10 @@ static void check_report(struct check *k, const char *path, const struct conf *c
         diags_print(diags, to, k->colour);
     if (bad)
         check_fail(k, RC_INVAL);
+    if (k->conf->print_json && c->doc.root) /* as far as it was read */
+        print_tree(c, &k->result);
+    else if (bad)
+        return;
     else if (k->conf->print)
         conf_print(c, &k->result);
     else if (!k->conf->json)

@@ -75,13 +75,14 @@ bool cmd_is_group(const char *word);
 enum rc cmd_unknown(int argc, char *const *argv, struct err *err);
 
 /* Reads the options, runs, releases. `argv` starts behind the command's name. */
-enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *err);
+enum rc cmd_execute(const struct cmd *c, int argc, char *const *argv, struct err *err);
 /* Help to stdout: of `c`, or the overview of `group` or of everything (both NULL). */
 enum rc cmd_help_print(const struct cmd *c, const char *group, struct err *err);
 /* 0 done, 1 failed, 2 usage or bad configuration. */
 int cmd_exit_status(enum rc rc, const struct err *err);
 /* Prints a failure to stderr, one line (wrong usage also gets a pointer to the help), and
- * returns the exit status. `c` may be NULL.
+ * returns the exit status. A failure without a message has been told by the command, or is
+ * told as E0010 where nothing was printed. `c` may be NULL.
  */
 int cmd_report(const char *who, const struct cmd *c, enum rc rc, const struct err *err);
 /* A command line to copy: words with blanks between them, each quoted where the shell would

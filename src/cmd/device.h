@@ -4,14 +4,13 @@
 #define CMD_DEVICE_H
 
 #include "base/err.h"
-#include "tensor/device.h"
+#include "nn/device.h"
 
-/* For OPT_CHOICE. */
-#define CMD_DEVICES "cpu|cuda"
-#define CMD_DEVICE_HELP \
-    "what computes the model: the CPU, or the first NVIDIA card that is visible"
+/* The option, of a struct with a member `device`: all of nn/devices.def. */
+#define CMD_DEVICE_OPT(T) OPT_CHOICE(T, device, "cpu", NN_DEVICE_NAMES, nn_device_help)
 
-/* *out is the caller's, to device_close() behind everything that used it; NULL for the CPU.
+/* *out is the caller's, to device_close() behind everything that used it; NULL for the
+ * one that needs no opening, the CPU.
  * RC_NOTFOUND, RC_UNSUPPORTED: E2602.
  */
 enum rc cmd_device_open(const char *name, struct device **out,

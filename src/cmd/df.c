@@ -26,9 +26,10 @@ static const struct opt df_opts[] = {
 };
 
 static const struct opt gc_opts[] = {
-    {OPT_BOOL(struct df_conf, dry_run, "false", "only say what would be removed")},
+    {OPT_BOOL(struct df_conf, dry_run, "false",
+              "show what would be deleted, and delete nothing")},
     {OPT_DURATION(struct df_conf, older_than, "1d", 0, 3155760000,
-                  "leave contents alone that were sent or used within this time")},
+                  "keep unreferenced files that were uploaded or used within this time")},
     {OPT_BOOL(struct df_conf, json, "false", "print one JSON object")},
     JOB_WHERE_OPTS(struct df_conf),
     JOB_SERVER_OPT(struct df_conf),
@@ -157,6 +158,28 @@ static enum rc gc_command(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
+static enum rc delete_one(const struct cmd_place *p, const char *id, struct err *err)
+{
+    enum rc rc = p->ops->storage->delete_job(p, id, err);
+    if (!rc)
+        printf("%s deleted\n", id);
+    return rc;
+}
+
+/* With the jobs that were run again. */
+static enum rc delete_array(const struct cmd_place *p, const char *id, struct err *err)
+{
+    struct store_filter f = {.label_key = "array", .label_value = id};
+    struct store_jobs jobs = {0};
+    enum rc rc = p->ops->list(p, &f, &jobs, err);
+    if (!rc && !jobs.n)
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no array '%.64s'", id);
+    for (size_t i = 0; i < jobs.n && !rc; i++)
+        rc = delete_one(p, jobs.at[i].id, err);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
 static enum rc job_delete_command(const void *conf, const struct opt_args *args,
                                   struct err *err)
 {
@@ -165,11 +188,9 @@ static enum rc job_delete_command(const void *conf, const struct opt_args *args,
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < args->n && !rc; i++) {
-        rc = p.ops->storage->delete_job(&p, args->at[i], err);
-        if (!rc)
-            printf("%s deleted\n", args->at[i]);
-    }
+    for (size_t i = 0; i < args->n && !rc; i++)
+        rc = str_starts(args->at[i], "ja-") ? delete_array(&p, args->at[i], err)
+                                            : delete_one(&p, args->at[i], err);
     cmd_place_close(&p);
     return rc;
 }
@@ -181,10 +202,11 @@ static const struct cmd_example df_examples[] = {
 
 const struct cmd cmd_df = {
     .name = "df",
-    .summary = "show who takes how much room on the disk of jobs",
+    .summary = "show disk usage by user or project",
     .description =
         "Size and free space of the disk, what is kept free, and per user or project the "
-        "number and size of jobs, models, what uploads and models store, and experiments. "
+        "number and size of jobs, models, what uploads and models store, and "
+        "experiments. "
         "Without an "
         "admin's token a server shows your own line.",
     .examples = df_examples,
@@ -198,12 +220,14 @@ static const struct cmd_example gc_examples[] = {
 
 const struct cmd cmd_gc = {
     .name = "gc",
-    .summary = "remove jobs by policy, and contents that nothing refers to",
+    .summary = "delete expired jobs and unreferenced files",
     .description =
-        "Deletes jobs and experiments that the retention policies no longer keep, then uploads and copies "
+        "Deletes jobs and experiments that the retention policies no longer keep, then "
+        "uploads and copies "
         "of code that no job, schedule or model refers to and that nobody sent or used "
         "within a day. A server does this by itself. At a server this "
-        "requires an admin's token.",
+        "is for all users with an admin's token; others delete what they themselves sent "
+        "and nothing of theirs refers to.",
     .examples = gc_examples,
     .opts = gc_opts,
     .conf_size = sizeof(struct df_conf),
@@ -218,8 +242,10 @@ const struct cmd cmd_job_delete = {
     .args = "JOB...",
     .summary = "delete jobs that have ended: record, logs and outputs",
     .description =
-        "A job that has not ended is refused: stop it first. What the job used still "
-        "counts in `trainyard usage`, and models that were registered from it stay. There "
+        "An array's id is all its jobs. A job that has not ended is refused: stop it "
+        "first. What the job used still "
+        "counts in `trainyard usage`, and models that were registered from it stay. "
+        "There "
         "is no way back.",
     .examples = delete_examples,
     .opts = delete_opts,

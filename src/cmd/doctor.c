@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor: looks at the machine (machine.c) and at the programs that Trainyard can use
- * (programs.c), then prints one report, as text or as JSON. Both are made from the same
+ * (programs.c), asks the backends of jobs whether they work, then prints one report, as text or as JSON. Both are made from the same
  * struct, so they cannot disagree; a value that is not known is `null` in JSON. Nothing
  * here decides what is good enough: a missing program is listed with what needs it.
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/backend.h"
+#include "backend/probe.h"
 #include "base/compiler.h"
+#include "base/fs.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/machine.h"
 #include "cmd/programs.h"
 #include "text/json_out.h"
 
 #define PROGRAMS_MAX 32
+#define BACKENDS_MAX 16
 
 struct doctor_conf {
     bool json;
@@ -31,6 +36,11 @@ struct report {
     struct machine machine;
     struct program_found programs[PROGRAMS_MAX];
     size_t n_programs;
+    struct {
+        bool failed;
+        struct err err;
+    } backends[BACKENDS_MAX]; /* by the order of their table */
+    size_t n_backends;
 };
 
 static void put_bytes(struct buf *out, int64_t v)
@@ -148,6 +158,46 @@ static void text_programs(const struct report *r, struct buf *out)
     }
 }
 
+/* Asked in a directory of its own: what a probe notes there is for nobody. */
+static void ask_backends(struct report *r)
+{
+    char *dir = NULL;
+    if (fs_temp_dir("ty-doctor", &dir, NULL))
+        return;
+    for (size_t i = 0; i < BACKENDS_MAX && backend_at(i); i++) {
+        enum rc rc = backend_probe_one(backend_at(i), dir, &r->backends[i].err);
+        r->backends[i].failed = rc != RC_OK;
+        r->n_backends++;
+    }
+    enum rc rc = fs_remove_all(dir, NULL);
+    (void)rc; /* an empty directory is left */
+    mem_free(dir);
+}
+
+static void text_backends(const struct report *r, struct buf *out)
+{
+    buf_puts(out, "\nbackends\n");
+    for (size_t i = 0; i < r->n_backends; i++)
+        if (r->backends[i].failed)
+            buf_printf(out, "  %-10s  failed   %s\n", backend_at(i)->name,
+                       r->backends[i].err.msg);
+        else
+            buf_printf(out, "  %-10s  ok\n", backend_at(i)->name);
+}
+
+static void json_backends(struct json_out *j, const struct report *r)
+{
+    json_open(j, "backends", '{');
+    for (size_t i = 0; i < r->n_backends; i++) {
+        bool failed = r->backends[i].failed;
+        json_open(j, backend_at(i)->name, '{');
+        json_put_str(j, "state", failed ? "failed" : "ok");
+        json_put_str(j, "said", failed ? r->backends[i].err.msg : NULL);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
 static void json_cpu(struct json_out *j, const struct machine *m)
 {
     json_put_str(j, "version", TY_VERSION);
@@ -240,6 +290,7 @@ static void print_json(const struct report *r, struct buf *out)
     json_memory(&j, &r->machine.memory);
     json_limits(&j, &r->machine);
     json_programs(&j, r);
+    json_backends(&j, r);
     json_close(&j, '}');
     buf_putc(out, '\n');
 }
@@ -250,6 +301,7 @@ static void print_text(const struct report *r, struct buf *out)
     text_memory(&r->machine.memory, out);
     text_limits(&r->machine, out);
     text_programs(r, out);
+    text_backends(r, out);
 }
 
 static enum rc doctor_command(const void *conf, const struct opt_args *args,
@@ -263,6 +315,7 @@ static enum rc doctor_command(const void *conf, const struct opt_args *args,
     for (const struct program *p = program_table();
          p->name && r.n_programs < PROGRAMS_MAX; p++)
         program_look(p, &r.programs[r.n_programs++]);
+    ask_backends(&r);
     if (c->json)
         print_json(&r, &out);
     else

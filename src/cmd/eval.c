@@ -17,6 +17,7 @@
 #include "cmd/device.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
+#include "train/dense_tables.h"
 #include "train/export/export.h"
 #include "train/save.h"
 #include "train/trainer.h"
@@ -47,7 +48,7 @@ static const struct opt opts[] = {
      .meta = "JSON", .filled = true},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
-    {OPT_CHOICE(struct eval_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
+    {CMD_DEVICE_OPT(struct eval_conf)},
     {OPT_TEXT(struct eval_conf, table_dir, NULL,
               "keep embedding tables in files in this directory"),
      .meta = "DIR", .filled = true},
@@ -119,8 +120,10 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     mem_free(picked);
     if (!rc && ckpt_json(ckpt, "session"))
         rc = train_session_saved_seed(ckpt, &so.seed, err);
-    if (!rc)
+    if (!rc) {
+        train_dense_tables_of(ckpt, &so);
         rc = train_session_create(pc, &so, &s, diags, err);
+    }
     if (!rc)
         rc = load_session(s, ckpt, err);
     if (!rc)

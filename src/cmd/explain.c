@@ -15,13 +15,15 @@
 #include "text/conf.h"
 
 struct explain_conf {
-    bool all, words;
+    bool all, words, json;
     const char *markdown;
 };
 
 static const struct opt opts[] = {
     {OPT_BOOL(struct explain_conf, all, "false",
               "list every message, enum and error code")},
+    {OPT_BOOL(struct explain_conf, json, "false",
+              "print all messages and enums of a kind of file as JSON")},
     {OPT_TEXT(struct explain_conf, markdown, NULL,
               "write the reference pages to this directory"),
      .meta = "DIR"},
@@ -105,6 +107,24 @@ static enum rc explain_one(families all, const char *what, struct buf *out,
     return rc;
 }
 
+static enum rc explain_schema(families all, const char *name, struct buf *out,
+                              struct err *err)
+{
+    struct buf known;
+    for (size_t i = 0; all[i]; i++)
+        if (strcmp(all[i]->name, name) == 0) {
+            explain_family_json(all[i], out);
+            return RC_OK;
+        }
+    buf_init(&known, 500);
+    for (size_t i = 0; all[i]; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", all[i]->name);
+    enum rc rc = err_coded(err, RC_NOTFOUND, E0608, "--json: '%.100s' is not one of %s",
+                           name, buf_str(&known));
+    buf_release(&known);
+    return rc;
+}
+
 static enum rc explain_asked(families all, const struct explain_conf *c,
                              const struct opt_args *args, struct buf *out,
                              struct err *err)
@@ -118,9 +138,10 @@ static enum rc explain_asked(families all, const struct explain_conf *c,
     else if (args->n == 0)
         return err_coded(err, RC_INVAL, E0605, "argument WHAT is missing");
     for (size_t i = 0; i < args->n; i++) {
-        if (i)
+        if (i && !c->json)
             buf_putc(out, '\n');
-        enum rc rc = explain_one(all, args->at[i], out, err);
+        enum rc rc = c->json ? explain_schema(all, args->at[i], out, err)
+                             : explain_one(all, args->at[i], out, err);
         if (rc)
             return rc;
     }
@@ -148,6 +169,7 @@ static const struct cmd_example examples[] = {
     {"one field", "trainyard explain train_config.num_epochs"},
     {"a message of one kind of file", "trainyard explain nni:ExperimentConfig"},
     {"list everything", "trainyard explain --all"},
+    {"the schema of pipeline.config for a program", "trainyard explain --json pipeline"},
     {0},
 };
 

@@ -43,6 +43,9 @@ void explain_all(families all, struct buf *out);
 /* Every name that explain_find() takes, one per line: for completion. */
 void explain_words(families all, struct buf *out);
 
+/* Messages, fields and enums of a family as one line of JSON. */
+void explain_family_json(const struct schema_family *f, struct buf *out);
+
 /* Reference pages. */
 void explain_family_md(const struct schema_family *f, struct buf *out);
 void explain_codes_md(struct buf *out);

@@ -108,6 +108,28 @@ static void put_enum(const struct enum_def *e, struct buf *out)
     }
 }
 
+/* All in one list: what a config may say in vain. */
+static void put_ignored(const struct schema_family *f, struct buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; f->msgs[i]; i++)
+        for (const struct field_def *x = f->msgs[i]->fields(); x->name; x++) {
+            if (!(x->flags & FIELD_IGNORED))
+                continue;
+            if (!any)
+                buf_puts(out,
+                         "\n## Fields without effect\n\nThey are accepted, and named "
+                         "by a warning (E0208) with the reason.\n\n"
+                         "| field | why |\n|---|---|\n");
+            any = true;
+            buf_printf(out, "| [%s](#", f->msgs[i]->name);
+            put_anchor(out, f->msgs[i]->name);
+            buf_printf(out, ")`.%s` | ", x->name);
+            put_cell(out, x->note ? x->note : "nothing reads it");
+            buf_puts(out, " |\n");
+        }
+}
+
 void explain_family_md(const struct schema_family *f, struct buf *out)
 {
     buf_printf(
@@ -116,6 +138,7 @@ void explain_family_md(const struct schema_family *f, struct buf *out)
         "Every message of the family `%s`, then every choice. `X[]` is a list of X. "
         "A field without a default is zero, empty or absent unless it is set.\n",
         f->title, f->name);
+    put_ignored(f, out);
     for (size_t i = 0; f->msgs[i]; i++)
         put_msg(f, f->msgs[i], out);
     for (size_t i = 0; f->enums[i]; i++)

@@ -70,7 +70,7 @@ static int run_command(const struct front_call *c)
     for (int i = 0; i < argc; i++)
         argv[i] = mem_strdup(c->argv.at[i]);
     const struct cmd *cmd = cmd_find(argc, argv, &words);
-    enum rc rc = cmd ? cmd_run(cmd, argc - words, argv + words, &err)
+    enum rc rc = cmd ? cmd_execute(cmd, argc - words, argv + words, &err)
                      : cmd_unknown(argc, argv, &err);
     int status = cmd_report("trainyard", cmd, rc, &err);
     for (int i = 0; i < argc; i++)

@@ -4,6 +4,9 @@
  * tables are loaded whole, an index is built over the items and searched for batches of
  * users (recall/hitrate.c). struct hit_run holds what the steps hand on. Timings go to
  * stderr, so that stdout is the result alone.
+ *
+ * Several ranks have the same tables and index, and a stretch of the users each; their
+ * shares are added in the order of users, so that the result is that of one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +19,8 @@
 #include "cmd/data_input.h"
 #include "cmd/index_types.h"
 #include "cmd/predict.h"
+#include "cmd/ranks.h"
+#include "comm/comm.h"
 #include "io/guard.h"
 #include "recall/hitrate.h"
 
@@ -47,7 +52,7 @@ static const struct opt opts[] = {
     {OPT_INT(struct hit_conf, links, "32", 2, 512, "HNSW: neighbours of a vector (M)"),
      .alias = "hnsw-M"},
     {OPT_INT(struct hit_conf, ef_construction, "200", 1, 1000000,
-             "HNSW: candidates for them")},
+             "HNSW: candidates for neighbours while the graph is built")},
     {OPT_INT(struct hit_conf, ef_search, "64", 1, 1000000,
              "HNSW: candidates kept during a search, at least --top-k")},
     {OPT_TEXT(struct hit_conf, item_id, "item_id",
@@ -100,6 +105,7 @@ struct hit_run {
     struct recall_items items, users;
     struct recall_index *index;
     int64_t build_ns, search_ns;
+    const struct cmd_ranks *ranks;
 };
 
 static enum rc check_usage(const struct hit_conf *c, struct hit_run *r, struct err *err)
@@ -145,7 +151,7 @@ static enum rc read_tables(struct hit_run *r, struct err *err)
     return rc;
 }
 
-/* A directory gets part-0 of the format; its suffix tells a file's. */
+/* A directory gets part-0 of the format, or that of the rank; its suffix tells a file's. */
 static enum rc output_path(const struct hit_run *r, const char *path, char **out,
                            const struct writer_ops **format, struct err *err)
 {
@@ -157,7 +163,7 @@ static enum rc output_path(const struct hit_run *r, const char *path, char **out
     if (io_is_direct(path))
         return RC_OK;
     mem_free(*out);
-    *out = mem_printf("%s/part-0.%s", path, (*format)->name);
+    *out = mem_printf("%s/part-%d.%s", path, r->ranks->rank, (*format)->name);
     return fs_mkdirs(path, 0755, err);
 }
 
@@ -172,7 +178,7 @@ static enum rc check_outputs(const struct hit_run *r, struct err *err)
     data_input_files(in, ARRAY_LEN(in), &files);
     for (size_t i = 0; i < ARRAY_LEN(outs) && !rc; i++) {
         char *path = NULL;
-        if (!outs[i])
+        if (!outs[i] || (outs[i] == r->c->total && r->ranks->rank > 0))
             continue;
         rc = output_path(r, outs[i], &path, &format, err);
         if (!rc)
@@ -211,6 +217,55 @@ static enum rc write_total(const struct hit_run *r, double rate, struct err *err
     return rc;
 }
 
+/* What all ranks found, in the order of users: `rates` of this one's. */
+static enum rc merge_ranks(const struct hit_run *r, const double *rates, int64_t n,
+                           struct hitrate *h, struct err *err)
+{
+    int64_t sums[] = {h->users, h->skipped, h->truths, h->hits, h->lucky}, bytes = 0;
+    struct comm *comm = r->ranks->comm;
+    void *all = NULL;
+    enum rc rc =
+        comm_all_reduce(comm, comm_i64(sums), (int64_t)ARRAY_LEN(sums), COMM_SUM, err);
+    if (!rc)
+        rc = comm_gather_bytes(comm, rates, n * (int64_t)sizeof(*rates), &all, &bytes,
+                               err);
+    if (rc)
+        return rc;
+    *h = (struct hitrate){.users = sums[0],
+                          .skipped = sums[1],
+                          .truths = sums[2],
+                          .hits = sums[3],
+                          .lucky = sums[4]};
+    const double *each = all;
+    for (int64_t i = 0; i < bytes / (int64_t)sizeof(*each); i++)
+        h->mean += each[i] >= 0 ? each[i] : 0;
+    h->mean = h->users ? h->mean / (double)h->users : 0;
+    mem_free(all);
+    return RC_OK;
+}
+
+/* This rank's stretch of the users. */
+static enum rc search_users(struct hit_run *r, struct hitrate_conf *how,
+                            struct hitrate *out, struct err *err)
+{
+    int rank = r->ranks->rank, world = comm_world(r->ranks->comm);
+    if (world == 1)
+        return hitrate_run(r->index, &r->items, &r->users, how, out, err);
+    how->from = r->users.n * rank / world;
+    how->to = r->users.n * (rank + 1) / world;
+    int64_t n = how->to - how->from;
+    how->rates = mem_try_alloc((size_t)n + 1, sizeof(*how->rates));
+    if (!how->rates)
+        return err_set(err, RC_NOMEM, "no memory for %jd users", (intmax_t)n);
+    if (how->to == 0) /* would be all */
+        how->from = how->to = r->users.n;
+    enum rc rc = hitrate_run(r->index, &r->items, &r->users, how, out, err);
+    if (!rc)
+        rc = merge_ranks(r, how->rates, n, out, err);
+    mem_free(how->rates);
+    return rc;
+}
+
 static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err *err)
 {
     const struct hit_conf *c = r->c;
@@ -241,7 +296,7 @@ static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err
     }
     start = clock_mono_ns();
     if (!rc)
-        rc = hitrate_run(r->index, &r->items, &r->users, &how, out, err);
+        rc = search_users(r, &how, out, err);
     r->search_ns = clock_mono_ns() - start;
     mem_free(details);
     return rc;
@@ -273,13 +328,14 @@ static void hitrate_report(const struct hit_run *r, const struct hitrate *h, dou
                (intmax_t)c->top_k, h->mean, (intmax_t)h->users, lucky);
 }
 
-static enum rc hitrate_command(const void *conf, const struct opt_args *args,
-                               struct err *err)
+static enum rc hitrate_here(const struct hit_conf *c, const struct cmd_ranks *ranks,
+                            struct err *err)
 {
-    const struct hit_conf *c = conf;
-    struct hit_run r = {.c = c};
+    struct hit_run r = {.c = c, .ranks = ranks};
     struct hitrate h = {0};
-    int64_t threads = c->threads > 0 ? c->threads : cpu_count();
+    int64_t threads = c->threads > 0 ? c->threads
+                      : ranks->comm  ? cmd_ranks_threads(ranks, 0)
+                                     : cpu_count();
     enum rc rc = check_usage(c, &r, err);
     if (!rc)
         rc = check_outputs(&r, err);
@@ -293,15 +349,32 @@ static enum rc hitrate_command(const void *conf, const struct opt_args *args,
         rc = err_coded(err, RC_INVAL, E2402, "user table: nobody has items in '%s'",
                        c->truth);
     double rate = h.truths ? (double)h.hits / (double)h.truths : 0;
-    if (!rc && c->total)
+    if (!rc && c->total && ranks->rank == 0)
         rc = write_total(&r, rate, err);
-    if (!rc)
+    if (!rc && ranks->rank == 0)
         hitrate_report(&r, &h, rate);
     recall_index_destroy(r.index);
     recall_items_release(&r.items);
     recall_items_release(&r.users);
     pool_destroy(r.pool);
     return rc;
+}
+
+/* Several ranks share the users, and the parts of a directory of details; a single file of
+ * them is written by the first rank alone.
+ */
+static enum rc hitrate_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
+{
+    const struct hit_conf *c = conf;
+    struct cmd_ranks ranks = {0};
+    bool alone = c->details && predict_is_one_file(c->details);
+    if (alone && cmd_ranks_idle())
+        return RC_OK;
+    enum rc rc = alone ? RC_OK : cmd_ranks_open(&ranks, err);
+    if (!rc)
+        rc = hitrate_here(c, &ranks, err);
+    return cmd_ranks_close(&ranks, rc, err);
 }
 
 static const struct cmd_example examples[] = {

@@ -46,7 +46,7 @@ static const struct opt opts[] = {
     {OPT_INT(struct index_conf, links, "32", 2, 512, "HNSW: neighbours of a vector (M)"),
      .alias = "hnsw-M"},
     {OPT_INT(struct index_conf, ef_construction, "200", 1, 1000000,
-             "HNSW: candidates for them")},
+             "HNSW: candidates for neighbours while the graph is built")},
     {OPT_INT(struct index_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU; HNSW is built by one")},
     {OPT_INT(struct index_conf, seed, "1", 0, INT64_MAX,

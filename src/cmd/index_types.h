@@ -9,7 +9,7 @@
 
 #define CMD_INDEX_TYPES                                                                     \
     "FlatIP, FlatL2: all vectors are compared; IVFFlatIP, IVFFlatL2: those of the nearest " \
-    "lists; HNSWFlatIP, HNSWFlatL2: those that a walk through a graph meets"
+    "lists; HNSWFlatIP, HNSWFlatL2: those met by a graph search"
 
 struct cmd_index_type {
     const char *name;

@@ -19,6 +19,7 @@
 #define BINS 32         /* of a number, by its quantiles */
 #define EXACT_MAX 1000  /* different values of a number that are learned one by one */
 #define ROWS_ENOUGH 100 /* to say that every row differs */
+#define HASH_FEW 10000  /* values up to which rows of a hashed table are cheap */
 
 static const char *const id_words[] = {
     "id",    "code",   "key",   "no",      "cat",     "cate",     "brand", "type",
@@ -74,15 +75,19 @@ void init_skip(struct init_column *c, const char *why)
     c->why = why;
 }
 
-static void hashed(struct init_plan *p, struct init_column *c, double distinct)
+/* Rows for so many hashed values: while they are cheap, so many that a value which is not
+ * in this file seldom gets the row of one that is.
+ */
+static uint64_t hash_rows(double distinct)
+{
+    return roomy((distinct <= HASH_FEW ? 10 : 4) * distinct);
+}
+
+static void hashed(struct init_column *c, double distinct)
 {
     c->hash = true;
-    c->buckets = roomy(4 * distinct);
-    if (!c->why)
-        c->why = arena_printf(&p->mem,
-                              "%.0f distinct values; hashed into 4 times as many rows to "
-                              "limit collisions",
-                              distinct);
+    c->distinct = distinct;
+    c->buckets = hash_rows(distinct);
 }
 
 bool init_is_integer(const struct type *t)
@@ -208,7 +213,7 @@ static void as_number(struct init_plan *p, struct init_column *c,
     number_buckets(p, c, v, s, column);
     bool whole = init_is_integer(v->type) && init_sample_whole(s, column);
     if (whole && v->distinct > BINS && v->distinct <= EXACT_MAX) {
-        c->exact = roomy(4 * (double)v->distinct);
+        c->exact = hash_rows((double)v->distinct);
         c->exact_name = name_beside(p, c->name, "id");
     }
     c->why = arena_printf(&p->mem, "from %g to %g, %s; also in %zu buckets%s", v->min,
@@ -216,20 +221,76 @@ static void as_number(struct init_plan *p, struct init_column *c,
                           c->exact ? " and, since it may be an id, by value" : "");
 }
 
-/* Ids: as they are when they fill their range, else hashed. */
-static void as_ids(struct init_plan *p, struct init_column *c, const struct stats_view *v)
+/* Ids: as they are when they fill their range and 0 is none of them, since ids beyond the
+ * range count as 0; else hashed.
+ */
+static void as_ids(struct init_column *c, const struct stats_view *v)
 {
     double range = v->max + 1;
-    if (v->min >= 0 && range <= BUCKETS_MAX &&
-        (range <= 1e6 || range <= 100 * (double)v->distinct)) {
+    c->distinct = (double)v->distinct;
+    c->max = v->max;
+    if (v->min >= 1 && range <= BUCKETS_MAX &&
+        (range <= 1e6 || range <= 100 * (double)v->distinct))
         c->buckets = roomy(range);
-        if (!c->why)
-            c->why = arena_printf(&p->mem,
-                                  "ids up to %.0f, %jd distinct; larger ones map to 0",
-                                  v->max, (intmax_t)v->distinct);
+    else
+        hashed(c, (double)v->distinct);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x, y;
+    const char *s = *(char *const *)a, *t = *(char *const *)b;
+    if (str_to_f64(str_c(s), &x) && str_to_f64(str_c(t), &y) && x != y)
+        return x < y ? -1 : 1;
+    return strcmp(s, t);
+}
+
+/* Few values are a vocabulary: each has a row, and those that are not in it have one
+ * together. Values seen once go there, too: they say nothing of their own, and the row
+ * learns what a value is like of which nothing is known.
+ */
+static void as_vocabulary(struct init_plan *p, struct init_column *c,
+                          const struct init_values *v)
+{
+    int64_t least = p->rows >= ROWS_ENOUGH ? 2 : 1;
+    c->n_vocab = c->rare = 0;
+    if (v->more)
         return;
+    c->vocab = arena_alloc(&p->mem, (v->n + 1) * sizeof(*c->vocab));
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->at[i].count >= least)
+            c->vocab[c->n_vocab++] = arena_strdup(&p->mem, v->at[i].text);
+        else
+            c->rare++;
     }
-    hashed(p, c, (double)v->distinct);
+    qsort(c->vocab, c->n_vocab, sizeof(*c->vocab), by_number);
+}
+
+/* Why ids have the rows they have. */
+static void say_rows(struct init_plan *p, struct init_column *c)
+{
+    double met = 100 * c->distinct / (double)c->buckets;
+    if (c->why || (c->use != INIT_ID && c->use != INIT_IDS))
+        return;
+    if (c->n_vocab)
+        c->why = c->rare ? arena_printf(&p->mem,
+                                        "%zu values, each with a row; those seen once "
+                                        "(%zu) and all others share one",
+                                        c->n_vocab, c->rare)
+                         : arena_printf(&p->mem,
+                                        "%zu values, each with a row; all others share "
+                                        "one",
+                                        c->n_vocab);
+    else if (c->hash)
+        c->why = arena_printf(&p->mem,
+                              "%.0f distinct values, hashed; another one meets the row "
+                              "of one of them in %.0f %% of cases",
+                              c->distinct, met > 100 ? 100 : met);
+    else
+        c->why = arena_printf(&p->mem,
+                              "ids up to %.0f, %.0f distinct; those from %ju on share "
+                              "row 0, which no id of this file has",
+                              c->max, c->distinct, (uintmax_t)c->buckets);
 }
 
 /* Of nearly all rows a value of its own. */
@@ -261,7 +322,8 @@ static void guess_integer(struct init_plan *p, struct init_column *c,
         return;
     }
     c->use = INIT_ID;
-    as_ids(p, c, v);
+    as_ids(c, v);
+    as_vocabulary(p, c, &s->values[column]);
 }
 
 /* ---- dates ---- */
@@ -370,7 +432,8 @@ static bool are_classes(const struct stats_view *v)
 }
 
 static void guess_text(struct init_plan *p, struct init_column *c,
-                       const struct stats_view *v, const struct init_texts *t)
+                       const struct stats_view *v, const struct init_texts *t,
+                       const struct init_values *values)
 {
     int k = separator_of(t);
     if (k >= 0 && init_separators[k] == ' ' && are_classes(v))
@@ -387,15 +450,15 @@ static void guess_text(struct init_plan *p, struct init_column *c,
             return;
         }
         c->use = INIT_ID;
-        hashed(p, c, (double)v->distinct);
+        hashed(c, (double)v->distinct);
+        as_vocabulary(p, c, values);
         return;
     }
     double mean = (double)(t->parts[k] + (t->rows - t->with[k])) / (double)t->rows;
     guess_list(p, c, mean, (double)t->most[k]);
     c->sep = init_separators[k];
-    c->hash = true;
     /* the values inside were not counted: as many as texts is a guess upwards */
-    c->buckets = roomy(4 * (double)v->distinct);
+    hashed(c, (double)v->distinct);
 }
 
 static void guess_elements(struct init_plan *p, struct init_column *c,
@@ -409,9 +472,9 @@ static void guess_elements(struct init_plan *p, struct init_column *c,
     } else if (init_is_integer(v->type) || v->type->id == TYPE_STR) {
         guess_list(p, c, list->mean, list->max);
         if (v->type->id == TYPE_STR)
-            hashed(p, c, (double)v->distinct);
+            hashed(c, (double)v->distinct);
         else
-            as_ids(p, c, v);
+            as_ids(c, v);
     } else {
         init_skip(c, init_is_float(v->type)
                          ? "numbers, not the same count in every row"
@@ -448,7 +511,7 @@ static void guess_flat(struct init_plan *p, size_t i, const struct init_seen *se
     else if (init_is_float(v->type))
         as_number(p, c, v, seen->sample, i);
     else if (v->type->id == TYPE_STR)
-        guess_text(p, c, v, &seen->texts[i]);
+        guess_text(p, c, v, &seen->texts[i], &seen->sample->values[i]);
     else
         init_skip(c, unreadable(v->type));
 }
@@ -493,6 +556,19 @@ static void init_guess_pool(struct init_plan *p, struct init_column *c,
     c->why = arena_printf(&p->mem, "%s; %s, so all are pooled", c->why, because);
 }
 
+/* One table: hashed when one of them must be, and no vocabulary, since a sequence may hold
+ * values that the id never has.
+ */
+static void share_rows(struct init_column *c, struct init_column *id)
+{
+    uint64_t most = c->buckets > id->buckets ? c->buckets : id->buckets;
+    if (id->hash != c->hash)
+        most = hash_rows(fmax(c->distinct, id->distinct));
+    c->hash = id->hash = id->hash || c->hash;
+    c->buckets = id->buckets = most;
+    id->n_vocab = id->rare = 0;
+}
+
 /* "click_seq__item_id" is item_id of the group click_seq and shares its table. A sequence
  * without an id of the same name has nothing to be compared with: its values are pooled.
  */
@@ -511,10 +587,12 @@ static void link_sequences(struct init_plan *p)
         c->group = arena_strndup(&p->mem, c->name, (size_t)(cut - c->name));
         c->column = cut + 2;
         c->table = id->table = arena_printf(&p->mem, "%s_emb", id->name);
-        if (id->hash || !c->hash)
-            id->buckets = c->buckets > id->buckets ? c->buckets : id->buckets;
-        c->buckets = id->buckets;
-        c->hash = id->hash;
+        share_rows(c, id);
+    }
+    for (size_t i = 0; i < p->n; i++) { /* a later one may have needed more rows */
+        struct init_column *c = &p->at[i];
+        if (c->use == INIT_SEQUENCE)
+            share_rows(c, init_guess_find(p, c->column, INIT_ID));
     }
 }
 
@@ -580,5 +658,8 @@ enum rc init_guess(struct init_plan *p, const struct init_seen *seen,
         return rc;
     init_leaks(p, seen);
     link_sequences(p);
-    return choose_model(p, wish->model, err);
+    rc = choose_model(p, wish->model, err);
+    for (size_t i = 0; i < p->n; i++)
+        say_rows(p, &p->at[i]);
+    return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/init_private.h - from what is in the columns of a file to a config.
  *
- * init_sample.c looks at rows while they pass, init_label.c finds the label and what gives
+ * init_sample.c and init_values.c look at rows while they pass, init_label.c finds the label and what gives
  * it away, init_time.c knows dates, init_guess.c decides what each column is,
  * init_prepare.c writes the rows to train on and those held out, init_write.c the config.
  */
@@ -53,6 +53,21 @@ void init_look(struct init_texts *t, const struct column *c);
 /* A text as it is meant: without blanks around it, and without quotes around that. */
 struct str init_clean(struct str s);
 
+/* The different values of a column of texts or integers, while they are few. */
+#define INIT_VOCAB_MAX 100
+struct init_value {
+    char *text; /* owned */
+    int64_t count;
+};
+struct init_values {
+    struct init_value at[INIT_VOCAB_MAX];
+    size_t n;
+    bool more;          /* than these, or some that a config cannot hold */
+    uint16_t slot[256]; /* 1 + where in `at`, by hash; 0: free */
+};
+void init_values_add(struct init_values *v, const struct column *c);
+void init_values_release(struct init_values *v); /* twice is fine */
+
 /* A random sample of the rows, the same for the same rows. Numbers are as they are, texts
  * NaN or, when they are dates, seconds since 1970; null: NaN and hash 0.
  */
@@ -62,7 +77,8 @@ struct init_sample {
     size_t n_columns; /* column k is at [k * INIT_SAMPLE_ROWS] */
     double *number;
     uint64_t *hash;
-    struct init_words *words; /* [n_columns] */
+    struct init_words *words;   /* [n_columns] */
+    struct init_values *values; /* [n_columns], of all rows */
 };
 /* The different texts of a column, of all rows, as far as there are two. */
 struct init_words {
@@ -100,10 +116,16 @@ struct init_column {
     enum init_use use;
     enum type_id type; /* as it was read */
     const char *why;   /* a comment */
-    uint64_t buckets;  /* ids */
-    bool hash;         /* hash_bucket_size rather than num_buckets */
-    char sep;          /* between values of a text, 0: none */
-    uint32_t length;   /* numbers of a vector, steps of a sequence */
+    /* Ids: rows of the table, as hash_bucket_size or num_buckets, or, when `n_vocab`, the
+     * words of a vocabulary, in the plan's memory. `rare`: words seen once, left out of it.
+     */
+    uint64_t buckets;
+    bool hash;
+    const char **vocab;
+    size_t n_vocab, rare;
+    double distinct, max;
+    char sep;        /* between values of a text, 0: none */
+    uint32_t length; /* numbers of a vector, steps of a sequence */
     const char *normalizer;
     const char *group; /* of sequences: what stands before "__" */
     const char *table; /* shared with the id of the same name; or NULL */

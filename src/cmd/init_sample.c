@@ -68,6 +68,7 @@ void init_sample_init(struct init_sample *s, size_t n_columns)
     s->number = mem_calloc(n, sizeof(*s->number));
     s->hash = mem_calloc(n, sizeof(*s->hash));
     s->words = mem_calloc(n_columns + 1, sizeof(*s->words));
+    s->values = mem_calloc(n_columns + 1, sizeof(*s->values));
 }
 
 void init_sample_release(struct init_sample *s)
@@ -75,10 +76,12 @@ void init_sample_release(struct init_sample *s)
     for (size_t i = 0; s->words && i < s->n_columns; i++) {
         mem_free(s->words[i].at[0]);
         mem_free(s->words[i].at[1]);
+        init_values_release(&s->values[i]);
     }
     mem_free(s->number);
     mem_free(s->hash);
     mem_free(s->words);
+    mem_free(s->values);
     *s = (struct init_sample){0};
 }
 
@@ -159,9 +162,11 @@ void init_sample_add(struct init_sample *s, const struct batch *b)
         if (slot < INIT_SAMPLE_ROWS)
             keep_row(s, (int64_t)slot, b, i);
     }
-    for (size_t k = 0; k < s->n_columns; k++)
+    for (size_t k = 0; k < s->n_columns; k++) {
         if (b->cols[k].type->id == TYPE_STR)
             count_words(&s->words[k], &b->cols[k]);
+        init_values_add(&s->values[k], &b->cols[k]);
+    }
 }
 
 static int by_value(const void *a, const void *b)

@@ -47,8 +47,28 @@ static void expression(struct buf *out, const struct init_column *c, const char 
     buf_release(&text);
 }
 
+/* As many words in a line as fit. */
+static void vocabulary(struct buf *out, const struct init_column *c)
+{
+    size_t line = 0;
+    buf_puts(out, " vocab_list: [");
+    for (size_t i = 0; i < c->n_vocab; i++) {
+        size_t n = strlen(c->vocab[i]) + 4;
+        bool cut = i == 0 || line + n > 90;
+        line = cut ? n : line + n;
+        buf_puts(out, cut ? (i ? ",\n    " : "\n    ") : ", ");
+        init_write_quoted(out, c->vocab[i]);
+    }
+    buf_puts(out, "]");
+}
+
 static void rows_of_table(struct buf *out, const struct init_column *c)
 {
+    if (c->n_vocab) {
+        buf_printf(out, " embedding_dim: %d", DIM);
+        vocabulary(out, c);
+        return;
+    }
     buf_printf(out, " %s: %ju embedding_dim: %d",
                c->hash ? "hash_bucket_size" : "num_buckets", (uintmax_t)c->buckets, DIM);
     if (c->table)

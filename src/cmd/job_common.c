@@ -150,15 +150,40 @@ static enum rc several(const char *text, const struct store_jobs *jobs, struct e
     return rc;
 }
 
+/* An array where one job is wanted. */
+static enum rc not_an_array(const struct cmd_place *p, const char *id, struct err *err)
+{
+    struct store_filter f = {.label_key = "array", .label_value = id, .limit = 5};
+    struct store_jobs jobs = {0};
+    struct buf b;
+    buf_init(&b, 1000);
+    enum rc rc = p->ops->list(p, &f, &jobs, err);
+    for (size_t i = 0; i < jobs.n && i < 4; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", jobs.at[i].id);
+    if (!rc && !jobs.n)
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no array '%.64s'", id);
+    else if (!rc)
+        rc = err_coded(err, RC_INVAL, E3020,
+                       "'%.64s' is an array; give one of its jobs: %s%s", id, buf_str(&b),
+                       jobs.n > 4 ? " and others (job list --label array=ID)" : "");
+    buf_release(&b);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
 enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SIZE],
                  struct err *err)
 {
     char prefix[JOB_ID_SIZE];
     struct store_filter f = {.id = prefix, .limit = 5};
     struct store_jobs jobs = {0};
-    const char *rest = text + (str_starts(text, "jb-") ? 3 : 0);
+    bool whole = str_starts(text, "jb-");
+    const char *rest = text + (whole ? 3 : 0);
     size_t n = strlen(rest);
-    bool fits = n && n <= 12 && strspn(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
+    if (str_starts(text, "ja-"))
+        return not_an_array(p, text, err);
+    bool fits = (n || whole) && n <= 12 &&
+                strspn(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
     snprintf(prefix, sizeof(prefix), "jb-%.12s", fits ? rest : "");
     snprintf(out, JOB_ID_SIZE, "%s", prefix);
     if (job_id_ok(out) || !fits)
@@ -213,6 +238,7 @@ static enum rc pick_array(const struct cmd_place *p, const char *id, struct job_
     while (n-- > 0 && !rc) {
         struct job_id one;
         snprintf(one.text, sizeof(one.text), "%s", jobs.at[n].id);
+        one.index = array_index(&jobs.at[n]);
         VEC_PUSH(&out->list, one);
     }
     map_release(&seen);
@@ -225,7 +251,7 @@ enum rc job_pick_all(const struct cmd_place *p, const char *const *texts, size_t
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n && !rc; i++) {
-        struct job_id one;
+        struct job_id one = {.index = -1};
         if (str_starts(texts[i], "ja-")) {
             rc = pick_array(p, texts[i], out, err);
             continue;

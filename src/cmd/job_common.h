@@ -38,6 +38,7 @@ struct job_where {
 
 struct job_id {
     char text[JOB_ID_SIZE];
+    int64_t index; /* of a job that was meant by its array; -1: named itself */
 };
 
 /* A store of this machine, or a server: then `p` has no store and no directory. */

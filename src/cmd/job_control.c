@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
+#include "backend/slurm_task.h"
 #include "backend/supervisor.h"
 #include "backend/transfer.h"
 #include "base/clock.h"
@@ -373,7 +374,7 @@ const struct cmd cmd_job_logs = {
 
 struct agent_conf {
     struct job_where where;
-    const char *job, *slots, *transfer;
+    const char *job, *slots, *transfer, *slurm_task, *slurm_sweep;
     double idle;
 };
 
@@ -387,6 +388,12 @@ static const struct opt agent_opts[] = {
          "everything"),
      .meta = "SLOTS"},
     {OPT_TEXT(struct agent_conf, transfer, NULL, "copy what this file lists"),
+     .meta = "FILE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, slurm_task, NULL,
+              "run the worker of this Slurm task, of those that this file lists"),
+     .meta = "FILE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, slurm_sweep, NULL,
+              "end what workers that this file lists left on this node"),
      .meta = "FILE", .hidden = true},
     {OPT_DURATION(struct agent_conf, idle, "10s", 0, 1e9,
                   "exit after this time without jobs")},
@@ -418,6 +425,14 @@ static int run_supervisor(void *arg, const char *id)
     return rc ? 1 : 0;
 }
 
+/* Seconds that a method of a backend may take; 0: not said, or not understood. */
+static double backend_patience(void)
+{
+    const char *text = getenv("TRAINYARD_BACKEND_PATIENCE");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return seconds >= 1 && seconds <= 1e6 ? seconds : 0;
+}
+
 static enum rc job_agent_command(const void *conf, const struct opt_args *args,
                                  struct err *err)
 {
@@ -425,10 +440,16 @@ static enum rc job_agent_command(const void *conf, const struct opt_args *args,
     struct job_where where = c->where;
     struct cmd_place p;
     struct backend_forkserver *forkserver = NULL;
-    struct backend_agent_options o = {
-        .slots = c->slots ? c->slots : getenv("TRAINYARD_SLOTS"), .idle_s = c->idle};
+    struct backend_agent_options o = {.slots =
+                                          c->slots ? c->slots : getenv("TRAINYARD_SLOTS"),
+                                      .idle_s = c->idle,
+                                      .patience_s = backend_patience()};
     if (c->transfer)
         return backend_transfer_run(c->transfer, err);
+    if (c->slurm_task)
+        return slurm_task_run(c->slurm_task, err);
+    if (c->slurm_sweep)
+        return slurm_task_sweep(c->slurm_sweep, err);
     if (c->job)
         return supervise(&c->where, c->job, err);
     /* What is forked looks like ours to a search by environment, so not within a job. */

@@ -37,6 +37,15 @@ static void take_flags(const struct opt *opts, const void *conf, flag_list *out)
     }
 }
 
+bool job_flags_any(const struct opt *opts, const void *conf)
+{
+    flag_list flags = {0};
+    take_flags(opts, conf, &flags);
+    bool any = flags.n > 0;
+    VEC_RELEASE(&flags);
+    return any;
+}
+
 /* --env NAME stands for NAME=value of our own environment. */
 static void copy_env(flag_list *flags, struct arena *a)
 {

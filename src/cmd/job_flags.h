@@ -13,7 +13,7 @@ struct job_flags {
         *backoff, *backoff_max, *restart, *success, *backend, *client_token, *job_type,
         *array;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
-        role, extra, after, after_ok;
+        role, extra, after, after_ok, backend_option;
     bool requirements_optional, inherit, preemptible;
 };
 
@@ -52,6 +52,7 @@ struct job_flags {
     JOB_FLAG(T, gpu, "GPUs per worker; default 0", "N"), \
     JOB_FLAG(T, image, "container image", "IMAGE"), \
     JOB_FLAG(T, backend, "where it runs; default: by --image", "NAME"), \
+    JOB_FLAG_LIST(T, backend_option, "setting of the backend, such as shm_size=8Gi", "NAME=VALUE"), \
     JOB_FLAG(T, job_type, "PyTorchJob, TFJob, XGBoostJob, ...; default PyTorchJob", "TYPE"), \
     JOB_FLAG(T, queue, "name of the queue; default: the queue named default", "Q"), \
     JOB_FLAG(T, project, "project to charge the job to", "P"), \
@@ -75,6 +76,8 @@ struct job_flags {
     JOB_FLAG(T, success, "whose success counts: all or chief; default all", "WHO")
 /* clang-format on */
 
+/* Is any of them given? */
+bool job_flags_any(const struct opt *opts, const void *conf);
 /* Reads the job from flags (rows of `opts` whose field begins with "flags."), from a file
  * when an argument names one, and from the words behind `--`. `skip`: arguments before
  * the file that are the command's own. What is wrong in it is shown here; the message is

@@ -159,6 +159,8 @@ bool job_wait_for_server(enum rc rc, const struct err *err, int64_t *since)
         return false;
     }
     if (!*since)
+        fprintf(stderr, "trainyard: waiting up to a minute: %s\n", err->msg);
+    if (!*since)
         *since = now;
     return now - *since < PATIENCE_NS;
 }
@@ -183,9 +185,9 @@ static enum rc one_look(struct following *x, bool *over, struct err *err)
         copy_all(x);
     }
     *over = !x->f->follow || (known && job_state_ended(state));
-    if (*over && x->failed && err)
+    if (x->failed && err)
         *err = x->why;
-    return *over ? x->failed : RC_OK;
+    return x->failed;
 }
 
 enum rc job_follow_run(const struct cmd_place *p, const char *id,
@@ -210,12 +212,13 @@ enum rc job_follow_run(const struct cmd_place *p, const char *id,
     x.logs = mem_calloc((size_t)x.workers + 1, sizeof(*x.logs));
     set_tails(&x);
     for (int64_t i = 0; !rc && !over; i++) {
+        bool look = i % LOOK_EVERY == 0;
         check_signals(f);
-        if (i % LOOK_EVERY == 0)
+        if (look)
             rc = one_look(&x, &over, err);
         else
             copy_all(&x);
-        if (f->follow && job_wait_for_server(rc, err, &lost)) {
+        if (look && f->follow && job_wait_for_server(rc, err, &lost)) {
             rc = RC_OK;
             over = false;
         }

@@ -56,6 +56,10 @@ static void put_workers(const struct node *st, struct buf *out)
         const char *state = node_get_text(w, "state", "");
         bool stopped = strcmp(state, "Stopped") == 0; /* by us: its status says nothing */
         buf_printf(out, "worker %-3zu %s", i, state);
+        if (node_find(w, "node")) {
+            buf_puts(out, " on ");
+            job_quote_terminal(str_c(node_get_text(w, "node", "")), out);
+        }
         if (node_find(w, "code") && !stopped)
             buf_printf(out, ", exit %jd",
                        (intmax_t)(node_get_int(w, "signal", 0)
@@ -94,6 +98,89 @@ static void put_status(const struct store_job *j, struct buf *out)
         doc_release(&doc);
 }
 
+static void put_value(struct buf *out, const char *field, const char *key,
+                      const struct node *v)
+{
+    struct buf b;
+    buf_init(&b, 16 << 20);
+    if (key)
+        buf_printf(&b, "%s=", key);
+    if (v->kind == NODE_BOOL)
+        buf_puts(&b, v->flag ? "true" : "false");
+    else
+        buf_add(&b, v->text.p, v->text.n);
+    put_line(out, field, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_field(struct buf *out, const char *field, const struct node *v)
+{
+    if (v->kind == NODE_MAP)
+        for (size_t i = 0; i < v->map.n; i++)
+            put_value(out, field, v->map.at[i].key.p, v->map.at[i].value);
+    else if (v->kind == NODE_LIST)
+        for (size_t i = 0; i < v->list.n; i++)
+            put_value(out, field, NULL, v->list.at[i]);
+    else
+        put_value(out, field, NULL, v);
+}
+
+static void put_command(const struct job_spec *s, struct buf *out)
+{
+    struct buf b;
+    buf_init(&b, 16 << 20);
+    buf_puts(&b, s->shell ? s->shell : "");
+    for (size_t i = 0; s->argv && s->argv[i]; i++) {
+        buf_puts(&b, i ? " " : "");
+        job_quote_shell(str_c(s->argv[i]), &b);
+    }
+    put_line(out, "command", buf_str(&b));
+    buf_release(&b);
+}
+
+/* What was asked for: all fields that the submitter gave, by their names in job files. */
+static enum rc put_spec(const struct cmd_place *p, const struct store_job *j,
+                        struct buf *out, struct err *err)
+{
+    static const char *const elsewhere[] = {
+        "name", "command", "project",       "priority",     "cpu", "memory",
+        "gpu",  "workdir", "array_element", "client_token", "hp"};
+    struct job_spec spec = {0};
+    char *text = NULL;
+    enum rc rc = p->ops->spec(p, j->id, &text, err);
+    if (!rc)
+        rc = job_spec_from_json(text, &spec, err);
+    mem_free(text);
+    if (rc)
+        return rc;
+    put_command(&spec, out);
+    const struct node *root = spec.conf.doc.root;
+    for (size_t i = 0; i < root->map.n; i++) {
+        bool shown = false;
+        for (size_t k = 0; k < ARRAY_LEN(elsewhere); k++)
+            shown = shown || str_is(root->map.at[i].key, elsewhere[k]);
+        if (!shown)
+            put_field(out, root->map.at[i].key.p, root->map.at[i].value);
+    }
+    for (size_t i = 0; i < spec.n_hp; i++) {
+        struct node v = {.kind = NODE_STR, .text = str_c(spec.hp[i].value)};
+        put_value(out, "hp", spec.hp[i].name, &v);
+    }
+    job_spec_release(&spec);
+    return RC_OK;
+}
+
+static void put_wanted(const struct store_job *j, struct buf *out)
+{
+    buf_printf(out, "%-10s %jd worker%s, %g processors", "asks for", (intmax_t)j->workers,
+               j->workers == 1 ? "" : "s", (double)j->cpu_milli / 1000);
+    if (j->memory)
+        buf_printf(out, ", %.1f MiB of memory", (double)j->memory / (1 << 20));
+    if (j->gpu)
+        buf_printf(out, ", %jd GPUs", (intmax_t)j->gpu);
+    buf_printf(out, ", priority %jd\n", (intmax_t)j->priority);
+}
+
 static enum rc put_last_metrics(const struct cmd_place *p, const char *id,
                                 struct buf *out, struct err *err)
 {
@@ -118,6 +205,7 @@ static enum rc put_text(const struct cmd_place *p, const struct store_job *j,
     put_line(out, "id", j->id);
     put_line(out, "name", j->name);
     put_line(out, "owner", j->owner);
+    put_line(out, "project", j->project);
     put_line(out, "state", j->state);
     put_line(out, "reason", j->reason);
     put_status(j, out);
@@ -128,7 +216,9 @@ static enum rc put_text(const struct cmd_place *p, const struct store_job *j,
     put_line(out, "ran", j->started ? took : "");
     put_line(out, p->dir ? "directory" : "server", dir);
     mem_free(dir);
-    return put_last_metrics(p, j->id, out, err);
+    put_wanted(j, out);
+    enum rc rc = put_spec(p, j, out, err);
+    return rc ? rc : put_last_metrics(p, j->id, out, err);
 }
 
 static enum rc put_events(const struct cmd_place *p, const char *id, struct buf *out,

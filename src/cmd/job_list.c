@@ -14,7 +14,8 @@
 
 struct list_conf {
     struct job_where where;
-    const char *state, *owner, *queue, *name, *label, *backend, *format, *before;
+    const char *state, *owner, *project, *queue, *name, *label, *backend, *format,
+        *before;
     double since;
     int64_t limit;
     bool json, live, count;
@@ -27,6 +28,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct list_conf, name, NULL, "only jobs whose name contains TEXT"),
      .meta = "TEXT"},
     {OPT_TEXT(struct list_conf, owner, NULL, "only jobs of this user"), .meta = "USER"},
+    {OPT_TEXT(struct list_conf, project, NULL, "only jobs of this project"), .meta = "P"},
     {OPT_TEXT(struct list_conf, queue, NULL, "only jobs of this queue"), .meta = "Q"},
     {OPT_TEXT(struct list_conf, backend, NULL, "only jobs of this backend"), .meta = "B"},
     {OPT_TEXT(struct list_conf, label, NULL, "only jobs with this label"),
@@ -55,17 +57,25 @@ static void put_cell(struct buf *out, const char *text, int width)
     buf_release(&b);
 }
 
-static void put_table(const struct store_jobs *l, struct buf *out)
+/* At a server with whose they are. */
+static void put_table(const struct store_jobs *l, bool people, struct buf *out)
 {
     char age[32], took[32];
-    buf_printf(out, "%-15s  %-24s  %-12s  %-16s  %3s  %7s  %8s  %8s\n", "id", "name",
-               "state", "reason", "pri", "workers", "age", "ran");
+    buf_printf(out, "%-15s  %-24s  ", "id", "name");
+    if (people)
+        buf_printf(out, "%-12s  %-12s  ", "owner", "project");
+    buf_printf(out, "%-12s  %-16s  %3s  %7s  %8s  %8s\n", "state", "reason", "pri",
+               "workers", "age", "ran");
     for (size_t i = 0; i < l->n; i++) {
         const struct store_job *j = &l->at[i];
         job_span(j->created, 0, age);
         job_span(j->started, j->finished, took);
         put_cell(out, j->id, 15);
         put_cell(out, j->name, 24);
+        if (people) {
+            put_cell(out, j->owner, 12);
+            put_cell(out, *j->project ? j->project : "-", 12);
+        }
         buf_printf(out, "%-12s  %-16s  %3jd  %7jd  %8s  %8s\n", j->state, j->reason,
                    (intmax_t)j->priority, (intmax_t)j->workers, age, took);
     }
@@ -131,6 +141,7 @@ static enum rc list_jobs(const struct list_conf *c, const struct cmd_place *p,
     const char *eq = c->label ? strchr(c->label, '=') : NULL;
     struct store_filter f = {.states = c->live ? job_live_states() : c->state,
                              .owner = c->owner,
+                             .project = c->project,
                              .queue = c->queue,
                              .backend = c->backend,
                              .name = c->name,
@@ -150,7 +161,7 @@ static enum rc list_jobs(const struct list_conf *c, const struct cmd_place *p,
     if (!rc && (c->json || strcmp(c->format, "dlc") == 0))
         rc = put_json(c, p, &jobs, out, err);
     else if (!rc)
-        put_table(&jobs, out);
+        put_table(&jobs, !p->dir, out);
     store_jobs_release(&jobs);
     mem_free(key);
     return rc;
@@ -178,6 +189,7 @@ static enum rc run_job_list(const void *conf, const struct opt_args *args,
 static const struct cmd_example examples[] = {
     {"jobs that wait or run", "trainyard job list --live"},
     {"jobs that failed in the last day", "trainyard job list --state Failed --since 1d"},
+    {"jobs of a project at a server", "trainyard job list --project ads"},
     {"for a program", "trainyard job list --json --label team=ads"},
     {0},
 };

@@ -66,8 +66,7 @@ static enum rc local_submit(const struct cmd_place *p, struct job_spec *spec,
                             const char *cwd, struct job_submit_result *out,
                             struct err *err)
 {
-    struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
-    enum rc rc = backend_agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
+    enum rc rc = backend_agent_check(&p->p, getenv("TRAINYARD_SLOTS"), spec, err);
     if (!rc)
         rc = job_submit(&p->p, spec, (const char *const *)environ, cwd, out, err);
     return rc ? rc : backend_agent_wake(&p->p, err);

@@ -49,19 +49,26 @@ static bool is_wanted(const struct outputs_conf *c, const struct job_output *o)
            (!c->path || fnmatch(c->path, o->path, 0) == 0);
 }
 
-static void put_row(struct buf *b, const struct job_output *o)
+static void put_row(struct buf *b, const struct job_id *of, const struct job_output *o)
 {
-    buf_printf(b, "%14jd  %-12.12s  %s/", (intmax_t)o->bytes,
-               *o->sha256 ? o->sha256 : "-", o->channel);
+    buf_printf(b, "%14jd  %-12.12s  ", (intmax_t)o->bytes, *o->sha256 ? o->sha256 : "-");
+    if (of->index >= 0)
+        buf_printf(b, "%jd/", (intmax_t)of->index);
+    buf_printf(b, "%s/", o->channel);
     job_name_show(o->path, b);
     if (*o->where)
         buf_printf(b, "  (at %s)", o->where);
     buf_putc(b, '\n');
 }
 
-static void put_json(struct json_out *j, const struct job_output *o)
+static void put_json(struct json_out *j, const struct job_id *of,
+                     const struct job_output *o)
 {
     json_open(j, NULL, '{');
+    if (of->index >= 0) {
+        json_put_str(j, "job", of->text);
+        json_put_int(j, "index", of->index);
+    }
     json_put_str(j, "channel", o->channel);
     buf_puts(j->out, ",");
     job_name_json(o->path, j->out);
@@ -73,25 +80,42 @@ static void put_json(struct json_out *j, const struct job_output *o)
     json_close(j, '}');
 }
 
-static void show(const struct outputs_conf *c, const struct job_outputs *l, struct buf *b)
+static void show(const struct outputs_conf *c, const struct job_id *of,
+                 const struct job_outputs *l, struct json_out *j)
 {
-    struct json_out j = {.out = b};
-    if (c->json)
-        json_open(&j, NULL, '[');
-    else
-        buf_printf(b, "%14s  %-12s  %s\n", "BYTES", "SHA256", "FILE");
     for (size_t i = 0; i < l->list.n; i++) {
         if (!is_wanted(c, &l->list.at[i]))
             continue;
         if (c->json)
-            put_json(&j, &l->list.at[i]);
+            put_json(j, of, &l->list.at[i]);
         else
-            put_row(b, &l->list.at[i]);
+            put_row(j->out, of, &l->list.at[i]);
+    }
+}
+
+static enum rc list_outputs(const struct outputs_conf *c, const struct cmd_place *p,
+                            const char *text, struct buf *b, struct err *err)
+{
+    struct job_ids ids = {.list = {0}};
+    struct json_out j = {.out = b};
+    enum rc rc = job_pick_all(p, &text, 1, &ids, err);
+    if (c->json)
+        json_open(&j, NULL, '[');
+    else
+        buf_printf(b, "%14s  %-12s  %s\n", "BYTES", "SHA256", "FILE");
+    for (size_t i = 0; i < ids.list.n && !rc; i++) {
+        struct job_outputs l = {.list = {0}};
+        rc = p->ops->outputs(p, ids.list.at[i].text, &l, err);
+        if (!rc)
+            show(c, &ids.list.at[i], &l, &j);
+        job_outputs_release(&l);
     }
     if (c->json) {
         json_close(&j, ']');
         buf_putc(b, '\n');
     }
+    job_ids_release(&ids);
+    return rc;
 }
 
 static enum rc job_outputs_command(const void *conf, const struct opt_args *args,
@@ -99,22 +123,15 @@ static enum rc job_outputs_command(const void *conf, const struct opt_args *args
 {
     const struct outputs_conf *c = conf;
     struct cmd_place p;
-    struct job_outputs l = {.list = {0}};
     struct buf b;
-    char id[JOB_ID_SIZE];
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&b, CMD_TEXT_MAX);
-    rc = job_pick(&p, args->at[0], id, err);
+    rc = list_outputs(c, &p, args->at[0], &b, err);
     if (!rc)
-        rc = p.ops->outputs(&p, id, &l, err);
-    if (!rc) {
-        show(c, &l, &b);
         rc = cmd_print(&b, err);
-    }
     buf_release(&b);
-    job_outputs_release(&l);
     cmd_place_close(&p);
     return rc;
 }
@@ -169,30 +186,52 @@ static enum rc fetch_one(const struct cmd_place *p, const char *id, const char *
     return rc;
 }
 
+/* The files of one job below `dir`; *any: there were some. */
+static enum rc fetch_job(const struct outputs_conf *c, const struct cmd_place *p,
+                         const char *id, const char *dir, size_t *n, struct err *err)
+{
+    struct job_outputs l = {.list = {0}};
+    enum rc rc = p->ops->outputs(p, id, &l, err);
+    for (size_t i = 0; i < l.list.n && !rc; i++)
+        if (is_wanted(c, &l.list.at[i])) {
+            (*n)++;
+            rc = fetch_one(p, id, dir, &l.list.at[i], err);
+        }
+    job_outputs_release(&l);
+    return rc;
+}
+
+static enum rc fetch_all(const struct outputs_conf *c, const struct cmd_place *p,
+                         const struct opt_args *args, struct err *err)
+{
+    struct job_ids ids = {.list = {0}};
+    const char *text = args->at[0];
+    size_t n = 0;
+    enum rc rc = job_pick_all(p, &text, 1, &ids, err);
+    for (size_t i = 0; i < ids.list.n && !rc; i++) {
+        const struct job_id *one = &ids.list.at[i];
+        const char *dir = args->n > 1 ? args->at[1] : one->index < 0 ? one->text : text;
+        char *below = one->index < 0 ? mem_strdup(dir)
+                                     : mem_printf("%s/%jd", dir, (intmax_t)one->index);
+        rc = fetch_job(c, p, one->text, below, &n, err);
+        mem_free(below);
+    }
+    if (!rc && !n)
+        rc = err_coded(err, RC_NOTFOUND, E5502, "%s %s has no such outputs",
+                       ids.list.n > 1 ? "array" : "job", text);
+    job_ids_release(&ids);
+    return rc;
+}
+
 static enum rc job_download_command(const void *conf, const struct opt_args *args,
                                     struct err *err)
 {
     const struct outputs_conf *c = conf;
-    char id[JOB_ID_SIZE];
-    const char *dir = args->n > 1 ? args->at[1] : id;
     struct cmd_place p;
-    struct job_outputs l = {.list = {0}};
-    size_t n = 0;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = job_pick(&p, args->at[0], id, err);
-    if (!rc)
-        rc = p.ops->outputs(&p, id, &l, err);
-    for (size_t i = 0; i < l.list.n && !rc; i++)
-        if (is_wanted(c, &l.list.at[i])) {
-            n++;
-            rc = fetch_one(&p, id, dir, &l.list.at[i], err);
-        }
-    if (!rc && !n)
-        rc = err_coded(err, RC_NOTFOUND, E5502, "job %s has no such outputs%s", id,
-                       l.list.n ? "" : ": it has none");
-    job_outputs_release(&l);
+    rc = fetch_all(c, &p, args, err);
     cmd_place_close(&p);
     return rc;
 }
@@ -210,7 +249,8 @@ const struct cmd cmd_job_outputs = {
         "Size, SHA-256 and path of each file below /ml/output, also while the job runs. "
         "Digests are known once it has succeeded. Links are not listed. Control characters "
         "and bytes that are not UTF-8 are shown as \\n and \\xff; --json has such a name as "
-        "hexadecimal digits, too (path_hex).",
+        "hexadecimal digits, too (path_hex). Of an array those of all its jobs are listed, "
+        "each behind its index.",
     .examples = outputs_examples,
     .opts = outputs_opts,
     .conf_size = sizeof(struct outputs_conf),
@@ -234,7 +274,8 @@ const struct cmd cmd_job_download = {
         "Writes DIR/CHANNEL/FILE; DIR is by default named after the job. Each file is "
         "checked against its SHA-256 before it gets its name, which may be any bytes. A download that broke off "
         "goes on where it was when the command is repeated, and files that are there "
-        "already are not fetched again.",
+        "already are not fetched again. Of an array the files of all its jobs are fetched, to "
+        "DIR/INDEX/CHANNEL/FILE.",
     .examples = download_examples,
     .opts = download_opts,
     .conf_size = sizeof(struct outputs_conf),

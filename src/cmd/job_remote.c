@@ -46,6 +46,21 @@ static const char *json_text_of(const struct node *n, struct arena *a)
     return text;
 }
 
+/* Of a job in a list: what the list says of it. */
+static const char *status_of(const struct node *n, struct arena *a)
+{
+    const struct node *status = node_find(n, "status");
+    if (status)
+        return json_text_of(status, a);
+    if (!node_find(n, "array_index"))
+        return "{}";
+    char *text = mem_printf("{\"terms\": {\"array_index\": %jd}}",
+                            (intmax_t)node_get_int(n, "array_index", 0));
+    const char *kept = arena_strdup(a, text);
+    mem_free(text);
+    return kept;
+}
+
 static void take_job(const struct node *n, struct store_jobs *out)
 {
     struct store_job *j = &out->at[out->n++];
@@ -71,8 +86,7 @@ static void take_job(const struct node *n, struct store_jobs *out)
     j->created = time_of(n, "created");
     j->started = time_of(n, "started");
     j->finished = time_of(n, "finished");
-    const struct node *status = node_find(n, "status");
-    j->status = status ? json_text_of(status, &out->arena) : "{}";
+    j->status = status_of(n, &out->arena);
 }
 
 static enum rc take_jobs(const struct node *list, size_t n, struct store_jobs *out,

@@ -94,6 +94,7 @@ enum rc job_json(const struct cmd_place *p, const struct store_job *j, bool whol
     buf_json_str(out, j->id, strlen(j->id));
     put_text(out, "name", j->name);
     put_text(out, "owner", j->owner);
+    put_text(out, "project", j->project);
     put_text(out, "state", j->state);
     put_text(out, "reason", j->reason);
     put_text(out, "queue", j->queue);

@@ -36,20 +36,19 @@ static const struct opt opts[] = {
     {OPT_INT(struct launch_conf, nproc_per_node, "1", 1, DIST_SHARDS_MAX,
              "ranks on this machine"),
      .meta = "N"},
-    {OPT_INT(struct launch_conf, max_restarts, "0", 0, 1000000,
-             "start a run that failed again so often; a training resumes from its last "
-             "checkpoint"),
+    {OPT_INT(
+         struct launch_conf, max_restarts, "0", 0, 1000000,
+         "restart a failed run up to N times; training resumes from its last checkpoint"),
      .meta = "N"},
     {OPT_TEXT(struct launch_conf, log_dir, NULL,
               "also write what each rank prints to DIR/rank-N.log"),
      .meta = "DIR"},
-    {OPT_TEXT(
-         struct launch_conf, nnodes, "1",
-         "hosts of the run, each with a launcher of its own; with a least number the "
-         "run starts, and starts again, with fewer"),
+    {OPT_TEXT(struct launch_conf, nnodes, "1",
+              "number of hosts, each with its own launcher; with MIN the run starts, and "
+              "restarts, with as few as MIN"),
      .meta = "[MIN:]N"},
     {OPT_INT(struct launch_conf, node_rank, "0", 0, DIST_SHARDS_MAX,
-             "which of the hosts this is; number 0 starts the ranks of all"),
+             "number of this host; host 0 starts all ranks"),
      .meta = "N"},
     {OPT_TEXT(struct launch_conf, master_addr, "127.0.0.1",
               "where the other hosts reach host 0"),
@@ -62,8 +61,7 @@ static const struct opt opts[] = {
               "address it is becomes host 0"),
      .meta = "HOST:PORT"},
     {OPT_TEXT(struct launch_conf, rdzv_id, "",
-              "a word that all hosts of the run know, and nobody else; also "
-              "TRAINYARD_LAUNCH_SECRET"),
+              "secret that the hosts of the run share; also TRAINYARD_LAUNCH_SECRET"),
      .meta = "ID"},
     {OPT_TEXT(struct launch_conf, agent, NULL, "what mpirun calls in place of ssh"),
      .hidden = true},
@@ -150,7 +148,7 @@ static void add_hosts(const struct launcher *l, const char *list, word_vec *v)
         "--leave-session-attached", "--mca", "plm",   "rsh",          "--mca",
         "plm_rsh_no_tree_spawn",    "1",     "--mca", "plm_rsh_agent"};
     static const char *const passed[] = {"PROCESS_GROUP_TIMEOUT_SECONDS",
-                                         "TRAINYARD_HEARTBEAT_SECONDS"};
+                                         "TRAINYARD_HEARTBEAT_SECONDS", "TRAINYARD_COMM"};
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
@@ -168,13 +166,19 @@ static void add_hosts(const struct launcher *l, const char *list, word_vec *v)
 
 static void add_mpirun(const struct launcher *l, const char *hosts, word_vec *v)
 {
-    static const char *const how[] = {"--oversubscribe", "--bind-to", "none", "-n"};
+    /* Where ranks go is said here; in a job of Slurm's mpirun would take all its nodes. */
+    static const char *const how[] = {"--oversubscribe", "--bind-to", "none",
+                                      "--mca",           "ras",       "^slurm"};
+    static const char *const here[] = {"--mca", "plm", "^slurm"};
     char ranks[32];
     snprintf(ranks, sizeof(ranks), "%d", l->ranks);
     /* with its path it would tell the other hosts to use that */
     words_add(v, hosts ? "mpirun" : l->mpirun);
     for (size_t i = 0; i < ARRAY_LEN(how); i++)
         words_add(v, how[i]);
+    for (size_t i = 0; i < ARRAY_LEN(here) && !hosts; i++)
+        words_add(v, here[i]);
+    words_add(v, "-n");
     words_add(v, ranks);
     if (hosts)
         add_hosts(l, hosts, v);
@@ -455,9 +459,10 @@ const struct cmd cmd_launch = {
     .args = "COMMAND...",
     .summary = "start the ranks of a run, on this machine or on several",
     .description =
-        "Starts the command so many times by mpirun; the processes train one model "
+        "Starts the command once per rank with mpirun; the processes train one model "
         "together. COMMAND is one of this program (train ...) or any other program. "
-        "With --nnodes each host runs this command with its own --node-rank: that of host "
+        "With --nnodes each host runs this command with its own --node-rank: that of "
+        "host "
         "0 starts mpirun, the others wait for it and start their part of the ranks. "
         "SIGTERM and Ctrl-C let the ranks save a checkpoint; a second one ends them. "
         "Without mpirun one process "

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -27,6 +28,8 @@
 #define AGAIN_NS (CLOCK_SECOND / 2) /* between two tries to reach node 0 */
 #define GRACE_S 5                   /* for a daemon to end with its run */
 #define CONNECT_MS 3000
+#define SHARED_DIR "/dev/shm"
+#define SHARED_VARIABLE "OMPI_MCA_btl_vader_backing_directory"
 
 struct daemon {
     char *id; /* node 0's number of it */
@@ -241,9 +244,33 @@ static enum rc follow(struct node *x, struct launch_message *m, bool *over,
     return rc;
 }
 
+/* Ranks of a host share memory in files that Open MPI names after the host and the number
+ * of a rank on its node. Two nodes may be on one host, as workers of a job are: each but node
+ * 0 has a directory of its own for them. NULL: the user names one, or there is none.
+ */
+static char *make_shared_dir(void)
+{
+    char name[] = SHARED_DIR "/trainyard-XXXXXX";
+    if (getenv(SHARED_VARIABLE) || !mkdtemp(name))
+        return NULL;
+    setenv(SHARED_VARIABLE, name, 1);
+    return mem_strdup(name);
+}
+
+static void remove_shared_dir(char *dir)
+{
+    if (!dir)
+        return;
+    unsetenv(SHARED_VARIABLE);
+    if (fs_remove_all(dir, NULL) != RC_OK)
+        fprintf(stderr, "launch: note: '%s' cannot be removed\n", dir);
+    mem_free(dir);
+}
+
 enum rc launch_node_run(const struct launch_node_conf *conf, struct err *err)
 {
     struct node x = {.conf = conf, .wire.fd = -1};
+    char *shared = make_shared_dir();
     struct launch_message *m = mem_alloc(sizeof(*m));
     bool over = false;
     enum rc rc = join(&x, m, err);
@@ -251,6 +278,7 @@ enum rc launch_node_run(const struct launch_node_conf *conf, struct err *err)
         rc = follow(&x, m, &over, err);
     end_daemons(&x, over ? GRACE_S : 0);
     launch_wire_close(&x.wire);
+    remove_shared_dir(shared);
     mem_free(m);
     return rc;
 }

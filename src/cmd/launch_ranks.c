@@ -22,6 +22,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "cmd/launch_guard.h"
 #include "cmd/launch_hub.h"
 #include "cmd/mpirun_words.h"
 
@@ -227,6 +228,7 @@ enum rc launch_ranks(const struct launch_start *s, struct launch_end *out,
     static const char *const as_root[] = {"OMPI_ALLOW_RUN_AS_ROOT=1",
                                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", NULL};
     struct run r = {.s = s, .log = -1, .oom_kills = count_oom_kills()};
+    struct launch_guard guard;
     word_vec argv = {0};
     for (size_t i = 0; i < s->command->n; i++)
         VEC_PUSH(&argv, s->command->at[i]); /* borrowed */
@@ -240,7 +242,9 @@ enum rc launch_ranks(const struct launch_start *s, struct launch_end *out,
     enum rc rc = proc_start(&spec, &r.p, err);
     if (!rc) {
         r.log = s->mpirun ? open_log(s->log_dir) : -1;
+        launch_guard_start(&guard, proc_pidfd(r.p));
         struct proc_exit exit = wait_for(&r);
+        launch_guard_end(&guard);
         rc = end_of(&r, exit, out, err);
     }
     proc_destroy(r.p);

@@ -51,7 +51,15 @@ static const struct opt login_opts[] = {
     {0},
 };
 
-static const struct opt no_opts[] = {{0}};
+struct logout_conf {
+    bool revoke;
+};
+
+static const struct opt logout_opts[] = {
+    {OPT_BOOL(struct logout_conf, revoke, "false",
+              "also revoke the token at the server, for whoever else has it")},
+    {0},
+};
 
 /* One line, without showing it on a terminal. */
 static enum rc read_hidden(const char *what, char out[TOKEN_MAX], struct err *err)
@@ -194,13 +202,43 @@ static enum rc login_command(const void *conf, const struct opt_args *args,
     return rc;
 }
 
+/* The token that a login stored, at the server that it is for. */
+static enum rc revoke_stored(struct err *err)
+{
+    struct remote r = {0};
+    struct doc doc = {0};
+    struct remote_ask me = {.method = "GET", .path = "/api/v1/me"};
+    enum rc rc = remote_stored(&r, err);
+    if (rc || !r.url)
+        return rc;
+    rc = remote_call(&r, &me, &doc, NULL, err);
+    char *path =
+        mem_printf("/api/v1/tokens/%s", rc ? "" : node_get_text(doc.root, "token", ""));
+    struct remote_ask q = {.method = "DELETE", .path = path};
+    if (!rc)
+        rc = remote_call(&r, &q, NULL, NULL, err);
+    mem_free(path);
+    if (doc.src)
+        doc_release(&doc);
+    remote_release(&r);
+    return rc;
+}
+
 static enum rc logout_command(const void *conf, const struct opt_args *args,
                               struct err *err)
 {
+    const struct logout_conf *c = conf;
     bool was = false;
-    enum rc rc = remote_forget(&was, err);
+    enum rc rc = c->revoke ? revoke_stored(err) : RC_OK;
     if (!rc)
-        printf("%s\n", was ? "logged out" : "was not logged in");
+        rc = remote_forget(&was, err);
+    if (!rc)
+        printf("%s\n",
+               !was ? "was not logged in"
+               : c->revoke
+                   ? "logged out; the token is revoked"
+                   : "logged out; the token itself stays valid (`logout --revoke` "
+                     "revokes it, `token delete ID` later)");
     return rc;
 }
 
@@ -239,6 +277,7 @@ const struct cmd cmd_login = {
 
 static const struct cmd_example logout_examples[] = {
     {"use the local store again", "trainyard logout"},
+    {"and nobody can use the token any more", "trainyard logout --revoke"},
     {0},
 };
 
@@ -246,7 +285,7 @@ const struct cmd cmd_logout = {
     .name = "logout",
     .summary = "log out of the server",
     .examples = logout_examples,
-    .opts = no_opts,
-    .conf_size = 1,
+    .opts = logout_opts,
+    .conf_size = sizeof(struct logout_conf),
     .run = logout_command,
 };

@@ -27,7 +27,7 @@ static int run_general(int argc, char *const *argv, struct err *err)
         return cmd_report("trainyard", NULL, cmd_help_print(NULL, NULL, err), err);
     if (strcmp(argv[0], "--version") == 0)
         return cmd_report("trainyard", NULL,
-                          cmd_run(&cmd_version, argc - 1, argv + 1, err), err);
+                          cmd_execute(&cmd_version, argc - 1, argv + 1, err), err);
     if (cmd_is_group(argv[0]) && help)
         return cmd_report("trainyard", NULL, cmd_help_print(NULL, argv[0], err), err);
     if (argv[0][0] == '-')
@@ -59,5 +59,5 @@ int main(int argc, char **argv)
     if (!c)
         return run_general(argc - 1, argv + 1, &err);
     return cmd_report("trainyard", c,
-                      cmd_run(c, argc - 1 - words, argv + 1 + words, &err), &err);
+                      cmd_execute(c, argc - 1 - words, argv + 1 + words, &err), &err);
 }

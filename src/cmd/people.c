@@ -19,9 +19,9 @@
 struct people_conf {
     struct job_where where;
     const char *role, *note;
-    struct opt_list project;
+    struct opt_list project, add_project, remove_project;
     double expires;
-    bool json, disable, enable, no_projects, oidc, inherit, purge;
+    bool json, disable, enable, stop_jobs, no_projects, oidc, inherit, purge;
 };
 
 #define PLACE_OPTS JOB_WHERE_OPTS(struct people_conf), JOB_SERVER_OPT(struct people_conf)
@@ -35,15 +35,23 @@ static const struct opt list_opts[] = {
 };
 
 static const struct opt update_opts[] = {
-    {OPT_CHOICE(struct people_conf, role, NULL, "viewer|submitter|admin", "new role")},
+    {OPT_CHOICE(struct people_conf, role, NULL, ROLE_WORDS, "new role")},
     {OPT_LIST(struct people_conf, project,
               "project the user belongs to from now on; replaces the old ones"),
+     .meta = "P"},
+    {OPT_LIST(struct people_conf, add_project,
+              "project the user belongs to as well; P:admin: as an admin of the project"),
+     .meta = "P"},
+    {OPT_LIST(struct people_conf, remove_project, "project the user leaves"),
      .meta = "P"},
     {OPT_BOOL(struct people_conf, no_projects, "false", "remove from all projects")},
     {OPT_BOOL(
         struct people_conf, disable, "false",
-        "refuse all tokens of the user from now on, and stop schedules and notifications; jobs "
-        "keep running")},
+        "refuse all tokens of the user from now on, start none of their jobs, and stop "
+        "schedules and notifications; jobs that run continue")},
+    {OPT_BOOL(
+        struct people_conf, stop_jobs, "false",
+        "with --disable: stop the user's jobs, those that run and those that wait")},
     {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
     {OPT_BOOL(
         struct people_conf, oidc, "false",
@@ -54,8 +62,7 @@ static const struct opt update_opts[] = {
 };
 
 static const struct opt user_opts[] = {
-    {OPT_CHOICE(struct people_conf, role, "submitter", "viewer|submitter|admin",
-                "role of the user")},
+    {OPT_CHOICE(struct people_conf, role, "submitter", ROLE_WORDS, "role of the user")},
     {OPT_LIST(struct people_conf, project,
               "project the user belongs to; P:admin: as an admin of the project"),
      .meta = "P"},
@@ -75,7 +82,7 @@ static const struct opt delete_opts[] = {
 };
 
 static const struct opt token_opts[] = {
-    {OPT_CHOICE(struct people_conf, role, NULL, "viewer|submitter|admin",
+    {OPT_CHOICE(struct people_conf, role, NULL, ROLE_WORDS,
                 "role of the token; never more than the role of its user, which is the "
                 "default")},
     {OPT_TEXT(struct people_conf, note, "", "name of the token, for people"),
@@ -113,216 +120,19 @@ static enum rc check_project(const char *text, struct err *err)
     return wrong ? err_coded(err, RC_INVAL, E5006, "'%.150s': %s", text, wrong) : RC_OK;
 }
 
-/* --project, as JSON and with ',' between the names. */
-static enum rc put_projects(const struct people_conf *c, struct json_out *j,
+/* Projects, as JSON and with ',' between the names. */
+static enum rc put_projects(const struct opt_list *l, struct json_out *j,
                             struct buf *names, struct err *err)
 {
     enum rc rc = RC_OK;
     json_open(j, "projects", '[');
-    for (size_t i = 0; i < c->project.n && !rc; i++) {
-        rc = check_project(c->project.at[i], err);
-        buf_printf(names, "%s%s", i ? "," : "", c->project.at[i]);
-        json_put_str(j, NULL, c->project.at[i]);
+    for (size_t i = 0; i < l->n && !rc; i++) {
+        rc = check_project(l->at[i], err);
+        buf_printf(names, "%s%s", i ? "," : "", l->at[i]);
+        json_put_str(j, NULL, l->at[i]);
     }
     json_close(j, ']');
     return rc ? rc : buf_check(names, err);
-}
-
-static enum rc user_create(const struct people_conf *c, const struct cmd_place *p,
-                           const char *name, struct err *err)
-{
-    struct buf projects, body;
-    buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
-    buf_init(&body, 1 << 16);
-    struct json_out j = {.out = &body};
-    json_open(&j, NULL, '{');
-    json_put_str(&j, "name", name);
-    json_put_str(&j, "role", c->role);
-    if (c->inherit)
-        json_put_bool(&j, "inherit", true);
-    enum rc rc = put_projects(c, &j, &projects, err);
-    json_close(&j, '}');
-    struct store_user u = {.name = name,
-                           .role = c->role,
-                           .projects = buf_str(&projects),
-                           .created = clock_wall_ns(),
-                           .inherits = c->inherit};
-    if (!rc)
-        rc = p->p.store
-                 ? team_leave_enter(&p->p, &u, err)
-                 : people_call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
-    buf_release(&body);
-    buf_release(&projects);
-    return rc;
-}
-
-/* Whether somebody else can still do everything. */
-static enum rc keep_an_admin(const struct store_users *all, const char *except,
-                             struct err *err)
-{
-    for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->at[i].role, "admin") == 0 && !all->at[i].disabled &&
-            strcmp(all->at[i].name, except) != 0)
-            return RC_OK;
-    return err_coded(err, RC_CANCELED, E5016, "'%s' is the last admin", except);
-}
-
-/* What a server does with the same change. */
-static enum rc update_here(const struct people_conf *c, struct store *s, const char *name,
-                           const char *projects, struct err *err)
-{
-    struct store_users all = {0};
-    enum rc rc = store_user_get(s, NULL, &all, err);
-    struct store_user *u = NULL;
-    for (size_t i = 0; i < all.n && !rc; i++)
-        if (strcmp(all.at[i].name, name) == 0)
-            u = &all.at[i];
-    if (!rc && !u)
-        rc = err_coded(err, RC_NOTFOUND, E3111, "no user '%.100s'", name);
-    if (!rc) {
-        bool was_admin = strcmp(u->role, "admin") == 0 && !u->disabled;
-        u->role = c->role ? c->role : u->role;
-        u->projects = projects ? projects : u->projects;
-        u->disabled = c->enable                    ? 0
-                      : c->disable && !u->disabled ? clock_wall_ns()
-                                                   : u->disabled;
-        if (was_admin && (u->disabled || strcmp(u->role, "admin") != 0))
-            rc = keep_an_admin(&all, name, err);
-    }
-    if (!rc)
-        rc = store_user_update(s, u, err);
-    if (!rc && c->oidc)
-        rc = store_user_oidc(s, name, true, err);
-    store_users_release(&all);
-    return rc;
-}
-
-static enum rc user_update(const struct people_conf *c, const struct cmd_place *p,
-                           const char *name, struct err *err)
-{
-    struct buf projects, body;
-    bool moved = c->project.n || c->no_projects;
-    if ((c->disable && c->enable) || (c->project.n && c->no_projects))
-        return err_coded(err, RC_INVAL, E0603,
-                         "--disable and --enable, --project and --no-projects exclude "
-                         "each other");
-    if (!c->role && !moved && !c->disable && !c->enable && !c->oidc)
-        return err_coded(err, RC_INVAL, E0603,
-                         "nothing to change: --role, --project, --disable, --enable or "
-                         "--oidc");
-    buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
-    buf_init(&body, 1 << 16);
-    struct json_out j = {.out = &body};
-    enum rc rc = RC_OK;
-    json_open(&j, NULL, '{');
-    if (c->role)
-        json_put_str(&j, "role", c->role);
-    if (c->disable || c->enable)
-        json_put_bool(&j, "disabled", c->disable);
-    if (moved)
-        rc = put_projects(c, &j, &projects, err);
-    if (c->oidc)
-        json_put_bool(&j, "oidc", true);
-    json_close(&j, '}');
-    if (!rc)
-        rc = p->p.store ? update_here(c, p->p.store, name,
-                                      moved ? buf_str(&projects) : NULL, err)
-                        : people_call(p, "PATCH", mem_printf("/api/v1/users/%s", name),
-                                      &body, NULL, err);
-    buf_release(&body);
-    buf_release(&projects);
-    return rc;
-}
-
-static enum rc user_delete(const struct people_conf *c, const struct cmd_place *p,
-                           const char *name, struct err *err)
-{
-    if (!p->p.store)
-        return people_call(
-            p, "DELETE",
-            mem_printf("/api/v1/users/%s%s", name, c->purge ? "?purge=true" : ""), NULL,
-            NULL, err);
-    bool any = false;
-    enum rc rc = c->purge ? team_leave_purge(&p->p, name, &any, err) : RC_OK;
-    if (!rc)
-        rc = store_user_delete(p->p.store, name, err);
-    return rc == RC_NOTFOUND && any ? RC_OK : rc;
-}
-
-static enum rc token_local(const struct people_conf *c, const struct cmd_place *p,
-                           const char *user, struct err *err)
-{
-    struct arena a = {0};
-    struct store_users users = {0};
-    char text[AUTH_TOKEN_SIZE];
-    struct store_token t = {
-        .owner = user,
-        .note = c->note,
-        .expires = c->expires > 0 ? clock_wall_ns() + (int64_t)(c->expires * 1e9) : 0};
-    enum rc rc = store_user_get(p->p.store, user, &users, err);
-    if (!rc)
-        t.role = c->role ? http_role_least(c->role, users.at[0].role) : users.at[0].role;
-    if (!rc)
-        rc = http_auth_make(p->p.store, &t, &a, text, err);
-    if (!rc)
-        printf("%s\n", text);
-    explicit_bzero(text, sizeof(text));
-    store_users_release(&users);
-    arena_release(&a);
-    return rc;
-}
-
-static enum rc token_create(const struct people_conf *c, const struct cmd_place *p,
-                            const char *user, struct err *err)
-{
-    struct buf body;
-    struct doc doc = {0};
-    if (p->p.store)
-        return token_local(c, p, user, err);
-    buf_init(&body, 1 << 16);
-    struct json_out j = {.out = &body};
-    json_open(&j, NULL, '{');
-    if (c->role)
-        json_put_str(&j, "role", c->role);
-    json_put_str(&j, "note", c->note);
-    if (c->expires >= 1)
-        json_put_int(&j, "expires_s", (int64_t)c->expires);
-    json_close(&j, '}');
-    enum rc rc = people_call(p, "POST", mem_printf("/api/v1/users/%s/tokens", user),
-                             &body, &doc, err);
-    if (!rc)
-        printf("%s\n", node_get_text(doc.root, "token", ""));
-    if (doc.src)
-        doc_release(&doc);
-    buf_release(&body);
-    return rc;
-}
-
-static enum rc token_delete(const struct people_conf *c, const struct cmd_place *p,
-                            const char *id, struct err *err)
-{
-    return p->p.store ? store_token_delete(p->p.store, id, err)
-                      : people_call(p, "DELETE", mem_printf("/api/v1/tokens/%s", id),
-                                    NULL, NULL, err);
-}
-
-/* Lists of users and of tokens come as rows of texts, from a store or from a server, and are
- * printed in one way. */
-static void put_user(const struct people_conf *c, const struct store_user *u,
-                     struct json_out *j)
-{
-    if (!c->json) {
-        printf("%-24s  %-10s  %-8s  %s\n", u->name, u->role,
-               u->disabled ? "disabled" : "", u->projects);
-        return;
-    }
-    json_open(j, NULL, '{');
-    json_put_str(j, "name", u->name);
-    json_put_str(j, "role", u->role);
-    json_put_str(j, "projects", u->projects);
-    json_put_bool(j, "disabled", u->disabled != 0);
-    json_put_time(j, "created", u->created);
-    json_close(j, '}');
 }
 
 static int64_t time_of(const struct node *map, const char *key)
@@ -345,6 +155,7 @@ static void take_user(const struct node *n, struct arena *a, struct store_user *
                                .role = arena_strdup(a, node_get_text(n, "role", "")),
                                .projects = arena_strdup(a, buf_str(&b)),
                                .disabled = off && off->kind == NODE_BOOL && off->flag,
+                               .uid = node_get_int(n, "uid", 0),
                                .created = time_of(n, "created")};
     buf_release(&b);
 }
@@ -364,6 +175,340 @@ static enum rc remote_users(const struct cmd_place *p, struct store_users *out,
     return rc;
 }
 
+static bool same_project(const char *a, const char *b)
+{
+    struct str x = store_user_project(str_c(a), NULL),
+               y = store_user_project(str_c(b), NULL);
+    return x.n == y.n && memcmp(x.p, y.p, x.n) == 0;
+}
+
+static bool in_list(const char *name, size_t n, const char *const *list)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same_project(name, list[i]))
+            return true;
+    return false;
+}
+
+/* All users as they are, to see whom a change meets. */
+static enum rc read_users(const struct cmd_place *p, struct store_users *out,
+                          struct err *err)
+{
+    return p->p.store ? store_user_get(p->p.store, NULL, out, err)
+                      : remote_users(p, out, err);
+}
+
+/* The projects that `name` is in after --add-project and --remove-project, in l's arena. */
+static enum rc changed_projects(const struct people_conf *c, struct store_users *l,
+                                const char *name, struct opt_list *out, struct err *err)
+{
+    const struct store_user *u = NULL;
+    const struct opt_list *add = &c->add_project, *gone = &c->remove_project;
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->at[i].name, name) == 0)
+            u = &l->at[i];
+    if (!u)
+        return err_coded(err, RC_NOTFOUND, E3111, "no user '%.100s'", name);
+    struct str rest = str_c(u->projects), part;
+    size_t most = add->n + strlen(u->projects) + 1;
+    const char **at = arena_alloc(&l->arena, most * sizeof(*at));
+    size_t n = 0, left = 0;
+    while (rest.n && str_split(&rest, ',', &part)) {
+        const char *old = arena_strndup(&l->arena, part.p, part.n);
+        left += in_list(old, gone->n, gone->at);
+        if (!in_list(old, gone->n, gone->at) && !in_list(old, add->n, add->at))
+            at[n++] = old;
+    }
+    if (left < gone->n)
+        return err_coded(err, RC_INVAL, E0603, "'%.100s' is only in: %.300s", name,
+                         *u->projects ? u->projects : "no project");
+    for (size_t i = 0; i < add->n; i++)
+        at[n++] = add->at[i];
+    out->n = n;
+    out->at = at;
+    return RC_OK;
+}
+
+/* A misspelt name would be a project of one. */
+static void tell_new_projects(const struct store_users *before, const char *name,
+                              const struct opt_list *given)
+{
+    for (size_t i = 0; i < given->n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < before->n; k++) {
+            struct str rest = str_c(before->at[k].projects), part;
+            struct str want = store_user_project(str_c(given->at[i]), NULL);
+            while (rest.n && str_split(&rest, ',', &part)) {
+                struct str is = store_user_project(part, NULL);
+                known |= is.n == want.n && memcmp(is.p, want.p, is.n) == 0;
+            }
+        }
+        if (!known)
+            fprintf(stderr, "note: nobody was in the project '%s' before '%s'\n",
+                    given->at[i], name);
+    }
+}
+
+static enum rc user_create(const struct people_conf *c, const struct cmd_place *p,
+                           const char *name, struct err *err)
+{
+    struct buf projects, body;
+    buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
+    buf_init(&body, 1 << 16);
+    struct json_out j = {.out = &body};
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "name", name);
+    json_put_str(&j, "role", c->role);
+    if (c->inherit)
+        json_put_bool(&j, "inherit", true);
+    enum rc rc = put_projects(&c->project, &j, &projects, err);
+    json_close(&j, '}');
+    struct store_user u = {.name = name,
+                           .role = c->role,
+                           .projects = buf_str(&projects),
+                           .created = clock_wall_ns(),
+                           .inherits = c->inherit};
+    struct store_users before = {0};
+    bool seen = !rc && c->project.n && read_users(p, &before, NULL) == RC_OK;
+    if (!rc)
+        rc = p->p.store
+                 ? team_leave_enter(&p->p, &u, err)
+                 : people_call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
+    if (!rc && seen)
+        tell_new_projects(&before, name, &c->project);
+    store_users_release(&before);
+    buf_release(&body);
+    buf_release(&projects);
+    return rc;
+}
+
+/* Whether somebody else can still do everything. */
+static enum rc keep_an_admin(const struct store_users *all, const char *except,
+                             struct err *err)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].role, "admin") == 0 && !all->at[i].disabled &&
+            strcmp(all->at[i].name, except) != 0)
+            return RC_OK;
+    return err_coded(err, RC_CANCELED, E5016, "'%s' is the last admin", except);
+}
+
+/* What a server does with the same change. */
+static enum rc update_here(const struct people_conf *c, const struct cmd_place *p,
+                           const char *name, const char *projects, struct err *err)
+{
+    struct store *s = p->p.store;
+    int64_t stopped;
+    struct store_users all = {0};
+    enum rc rc = store_user_get(s, NULL, &all, err);
+    struct store_user *u = NULL;
+    for (size_t i = 0; i < all.n && !rc; i++)
+        if (strcmp(all.at[i].name, name) == 0)
+            u = &all.at[i];
+    if (!rc && !u)
+        rc = err_coded(err, RC_NOTFOUND, E3111, "no user '%.100s'", name);
+    if (!rc) {
+        bool was_admin = strcmp(u->role, "admin") == 0 && !u->disabled;
+        u->role = c->role ? c->role : u->role;
+        u->projects = projects ? projects : u->projects;
+        u->disabled = c->enable                    ? 0
+                      : c->disable && !u->disabled ? clock_wall_ns()
+                                                   : u->disabled;
+        if (was_admin && (u->disabled || strcmp(u->role, "admin") != 0))
+            rc = keep_an_admin(&all, name, err);
+    }
+    if (!rc)
+        rc = store_user_update(s, u, err);
+    if (!rc && c->oidc)
+        rc = store_user_oidc(s, name, true, err);
+    if (!rc && c->stop_jobs)
+        rc = team_leave_stop(&p->p, name, &stopped, err);
+    store_users_release(&all);
+    return rc;
+}
+
+static enum rc user_update(const struct people_conf *c, const struct cmd_place *p,
+                           const char *name, struct err *err)
+{
+    struct buf projects, body;
+    struct store_users before = {0};
+    struct opt_list wanted = c->project;
+    bool some = c->add_project.n || c->remove_project.n;
+    bool moved = c->project.n || c->no_projects || some;
+    if ((c->disable && c->enable) || (c->project.n > 0) + c->no_projects + some > 1)
+        return err_coded(
+            err, RC_INVAL, E0603,
+            "--disable and --enable exclude each other, and so do --project, "
+            "--no-projects and --add-project with --remove-project");
+    if (c->stop_jobs && !c->disable)
+        return err_coded(err, RC_INVAL, E0603, "--stop-jobs goes with --disable");
+    if (!c->role && !moved && !c->disable && !c->enable && !c->oidc)
+        return err_coded(err, RC_INVAL, E0603,
+                         "nothing to change: --role, --project, --add-project, "
+                         "--remove-project, --disable, --enable or --oidc");
+    enum rc rc = some ? read_users(p, &before, err) : RC_OK;
+    if (!rc && some)
+        rc = changed_projects(c, &before, name, &wanted, err);
+    else if (moved && read_users(p, &before, NULL))
+        before.n = 0; /* then nobody is told */
+    buf_init(&projects, AUTH_PROJECTS_SIZE - 1);
+    buf_init(&body, 1 << 16);
+    struct json_out j = {.out = &body};
+    json_open(&j, NULL, '{');
+    if (c->role)
+        json_put_str(&j, "role", c->role);
+    if (c->disable || c->enable)
+        json_put_bool(&j, "disabled", c->disable);
+    if (c->stop_jobs)
+        json_put_bool(&j, "stop_jobs", true);
+    if (moved && !rc)
+        rc = put_projects(&wanted, &j, &projects, err);
+    if (c->oidc)
+        json_put_bool(&j, "oidc", true);
+    json_close(&j, '}');
+    if (!rc)
+        rc = p->p.store ? update_here(c, p, name, moved ? buf_str(&projects) : NULL, err)
+                        : people_call(p, "PATCH", mem_printf("/api/v1/users/%s", name),
+                                      &body, NULL, err);
+    if (!rc && before.n)
+        tell_new_projects(&before, name, &wanted);
+    store_users_release(&before);
+    buf_release(&body);
+    buf_release(&projects);
+    return rc;
+}
+
+static enum rc user_delete(const struct people_conf *c, const struct cmd_place *p,
+                           const char *name, struct err *err)
+{
+    if (!p->p.store)
+        return people_call(
+            p, "DELETE",
+            mem_printf("/api/v1/users/%s%s", name, c->purge ? "?purge=true" : ""), NULL,
+            NULL, err);
+    bool any = false;
+    enum rc rc = c->purge ? team_leave_purge(&p->p, name, &any, err) : RC_OK;
+    if (!rc)
+        rc = store_user_delete(p->p.store, name, err);
+    return rc == RC_NOTFOUND && any ? RC_OK : rc;
+}
+
+static void tell_lifetime(const struct people_conf *c)
+{
+    if (c->expires <= 0)
+        fprintf(stderr, "note: this token never expires; --expires 90d limits it, "
+                        "`token delete` ends it\n");
+}
+
+static enum rc token_local(const struct people_conf *c, const struct cmd_place *p,
+                           const char *user, struct err *err)
+{
+    struct arena a = {0};
+    struct store_users users = {0};
+    char text[AUTH_TOKEN_SIZE];
+    struct store_token t = {
+        .owner = user,
+        .note = c->note,
+        .expires = c->expires > 0 ? clock_wall_ns() + (int64_t)(c->expires * 1e9) : 0};
+    enum rc rc = store_user_get(p->p.store, user, &users, err);
+    if (!rc)
+        t.role = c->role ? http_role_least(c->role, users.at[0].role) : users.at[0].role;
+    if (!rc)
+        rc = http_auth_make(p->p.store, &t, &a, text, err);
+    if (!rc) {
+        printf("%s\n", text);
+        tell_lifetime(c);
+    }
+    explicit_bzero(text, sizeof(text));
+    store_users_release(&users);
+    arena_release(&a);
+    return rc;
+}
+
+/* Who asks; *all (may be NULL): sees everybody's. The caller's, NULL on failure. */
+static char *ask_me(const struct cmd_place *p, bool *all, struct err *err)
+{
+    struct doc doc = {0};
+    enum http_role role = ROLE_NONE;
+    if (people_call(p, "GET", mem_strdup("/api/v1/me"), NULL, &doc, err))
+        return NULL;
+    char *name = mem_strdup(node_get_text(doc.root, "name", ""));
+    if (all)
+        *all = http_role_find(node_get_text(doc.root, "role", ""), &role) &&
+               http_role_sees_all(role);
+    doc_release(&doc);
+    return name;
+}
+
+static enum rc token_create(const struct people_conf *c, const struct cmd_place *p,
+                            const char *user, struct err *err)
+{
+    struct buf body;
+    struct doc doc = {0};
+    if (p->p.store && user)
+        return token_local(c, p, user, err);
+    if (p->p.store)
+        return err_coded(err, RC_INVAL, E0603, "without a server the user must be named");
+    char *me = user ? NULL : ask_me(p, NULL, err);
+    if (!user && !me)
+        return RC_IO;
+    buf_init(&body, 1 << 16);
+    struct json_out j = {.out = &body};
+    json_open(&j, NULL, '{');
+    if (c->role)
+        json_put_str(&j, "role", c->role);
+    json_put_str(&j, "note", c->note);
+    if (c->expires >= 1)
+        json_put_int(&j, "expires_s", (int64_t)c->expires);
+    json_close(&j, '}');
+    enum rc rc =
+        people_call(p, "POST", mem_printf("/api/v1/users/%s/tokens", user ? user : me),
+                    &body, &doc, err);
+    mem_free(me);
+    if (!rc) {
+        printf("%s\n", node_get_text(doc.root, "token", ""));
+        tell_lifetime(c);
+    }
+    if (doc.src)
+        doc_release(&doc);
+    buf_release(&body);
+    return rc;
+}
+
+static enum rc token_delete(const struct people_conf *c, const struct cmd_place *p,
+                            const char *id, struct err *err)
+{
+    return p->p.store ? store_token_delete(p->p.store, id, err)
+                      : people_call(p, "DELETE", mem_printf("/api/v1/tokens/%s", id),
+                                    NULL, NULL, err);
+}
+
+/* Lists of users and of tokens come as rows of texts, from a store or from a server, and are
+ * printed in one way. */
+#define USER_ROW "%-24s  %-10s  %-8s  %-10s  %s\n"
+
+static void put_user(const struct people_conf *c, const struct store_user *u,
+                     struct json_out *j)
+{
+    if (!c->json) {
+        char uid[24] = "";
+        if (u->uid)
+            snprintf(uid, sizeof(uid), "%jd", (intmax_t)u->uid);
+        printf(USER_ROW, u->name, u->role, u->disabled ? "disabled" : "", uid,
+               u->projects);
+        return;
+    }
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", u->name);
+    json_put_str(j, "role", u->role);
+    json_put_str(j, "projects", u->projects);
+    json_put_bool(j, "disabled", u->disabled != 0);
+    if (u->uid)
+        json_put_int(j, "uid", u->uid);
+    json_put_time(j, "created", u->created);
+    json_close(j, '}');
+}
+
 static enum rc user_list(const struct people_conf *c, const struct cmd_place *p,
                          const char *none, struct err *err)
 {
@@ -373,6 +518,8 @@ static enum rc user_list(const struct people_conf *c, const struct cmd_place *p,
     struct json_out j = {.out = &b};
     enum rc rc =
         p->p.store ? store_user_get(p->p.store, NULL, &l, err) : remote_users(p, &l, err);
+    if (!rc && !c->json)
+        printf(USER_ROW, "name", "role", "state", "uid", "projects");
     json_open(&j, NULL, '[');
     for (size_t i = 0; i < l.n && !rc; i++)
         put_user(c, &l.at[i], &j);
@@ -439,10 +586,15 @@ static enum rc remote_tokens(const struct cmd_place *p, const char *user,
 {
     struct doc doc = {0};
     struct arena *a = &out->arena;
+    bool all = false;
+    char *me = user ? mem_strdup(user) : ask_me(p, &all, err);
+    if (!me)
+        return RC_IO;
     enum rc rc = people_call(p, "GET",
-                             user ? mem_printf("/api/v1/users/%s/tokens", user)
-                                  : mem_strdup("/api/v1/tokens"),
+                             all ? mem_strdup("/api/v1/tokens")
+                                 : mem_printf("/api/v1/users/%s/tokens", me),
                              NULL, &doc, err);
+    mem_free(me);
     const struct node *l = rc ? NULL : node_find(doc.root, "tokens");
     size_t n = l && l->kind == NODE_LIST ? l->list.n : 0;
     out->at = arena_alloc(a, (n + 1) * sizeof(*out->at));
@@ -542,15 +694,18 @@ COMMAND(user_delete, "user delete", "NAME", 1, 1, delete_opts,
         "--inherit). Nothing is purged while a job or an experiment of the user runs.",
         "a user with all that is theirs", "trainyard user delete ann --purge");
 COMMAND(
-    token_create, "token create", "USER", 1, 1, token_opts, "create a token and print it",
-    "The token is printed once and never stored; the store keeps a hash. With write "
+    token_create, "token create", "[USER]", 0, 1, token_opts,
+    "create a token of yours, or as an admin of a user, and print it",
+    "A token of yours may no more and lives no longer than the one that you are logged in "
+    "with. The token is printed once and never stored; the store keeps a hash. With write "
     "access to the local store you can create one without a server (`--server local`), "
     "for example after losing all other tokens.",
     "for three months", "trainyard token create ann --expires 90d --note laptop");
 COMMAND(token_list, "token list", "[USER]", 0, 1, list_opts,
-        "list tokens of a user, or of all users",
+        "list your tokens; as an admin those of a user, or all",
         "Shows whose each token is, what it may do (never more than its user), when it "
         "expires, when it was used last, and its name (`token create --note`).",
         "list them", "trainyard token list ann");
-COMMAND(token_delete, "token delete", "ID", 1, 1, plain_opts, "revoke a token", NULL,
-        "revoke a lost token", "trainyard token delete tk-0123456789ab");
+COMMAND(token_delete, "token delete", "ID", 1, 1, plain_opts,
+        "revoke a token of yours, or as an admin anyone's", NULL, "revoke a lost token",
+        "trainyard token delete tk-0123456789ab");

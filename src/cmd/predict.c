@@ -59,9 +59,10 @@ static const struct opt opts[] = {
     {OPT_INT(struct predict_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU"),
      .alias = "predict-threads"},
-    {OPT_CHOICE(struct predict_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
+    {CMD_DEVICE_OPT(struct predict_conf)},
     {OPT_INT(struct predict_conf, part_rows, "0", 0, INT64_MAX,
-             "rows per part of an output directory; 0: 1000000")},
+             "rows per part of an output directory; 0: 1000000, or 65536 with several "
+             "ranks")},
     {OPT_INT(struct predict_conf, steps, "0", 0, INT64_MAX,
              "stop after this many batches; 0: no limit"),
      .flag = "predict-steps"},
@@ -243,20 +244,24 @@ static void predict_report(const struct predict_conf *c,
     if (s->nulls)
         fprintf(stderr, "warning: %jd row%s no finite score; null was written\n",
                 (intmax_t)s->nulls, s->nulls == 1 ? " has" : "s have");
+    struct str lines = str_c(s->outside ? s->outside : ""), line;
+    while (lines.n && str_split(&lines, '\n', &line))
+        if (line.n)
+            fprintf(stderr, "note: %.*s\n", (int)line.n, line.p);
     fprintf(stderr, "predicted %jd rows into %s, %.0f rows/s\n", (intmax_t)s->rows,
             io_output_name(c->output), seconds > 0 ? (double)s->rows / seconds : 0.0);
 }
 
-static enum rc predict_here(const void *conf, const struct opt_args *args,
-                            struct err *err)
+static enum rc predict_rows(const struct predict_conf *c, const struct opt_args *args,
+                            struct cmd_ranks *ranks, struct err *err)
 {
-    const struct predict_conf *c = conf;
     const char *config = args->n ? args->at[0] : c->config;
     struct loaded l = {0};
     struct diags diags = {0};
     struct train_predict_summary summary = {0};
     const struct writer_ops *format = NULL;
-    int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
+    int64_t threads = cmd_ranks_threads(ranks, c->threads), start = 0;
+    threads = threads > 0 ? threads : cpu_count();
     enum rc rc = check_usage(c, config, err);
     if (!rc)
         rc = predict_writer(c->writer_type, &format, err);
@@ -284,23 +289,39 @@ static enum rc predict_here(const void *conf, const struct opt_args *args,
                                           .steps = c->steps,
                                           .features = c->debug_level > 0,
                                           .nulls = strcmp(c->non_finite, "null") == 0,
-                                          .overwrite = c->overwrite};
+                                          .overwrite = c->overwrite,
+                                          .comm = ranks->comm};
         start = clock_mono_ns();
         rc = train_predict_run(l.session, &o, &summary, &diags, err);
     }
     if (!rc)
         predict_report(c, &summary, clock_mono_ns() - start);
+    train_predict_summary_release(&summary);
     config_show(&diags);
     loaded_release(&l);
     diags_release(&diags);
     return rc;
 }
 
-/* Of several ranks the first does it. */
+bool predict_is_one_file(const char *output)
+{
+    return !output || io_is_direct(output) ||
+           (writer_of_path(output) && !fs_is_dir(output));
+}
+
+/* Several ranks share the parts of a directory. */
 static enum rc predict_command(const void *conf, const struct opt_args *args,
                                struct err *err)
 {
-    return cmd_ranks_idle() ? RC_OK : predict_here(conf, args, err);
+    const struct predict_conf *c = conf;
+    struct cmd_ranks ranks = {0};
+    bool alone = predict_is_one_file(c->output);
+    if (alone && cmd_ranks_idle())
+        return RC_OK;
+    enum rc rc = alone ? RC_OK : cmd_ranks_open(&ranks, err);
+    if (!rc)
+        rc = predict_rows(c, args, &ranks, err);
+    return cmd_ranks_close(&ranks, rc, err);
 }
 
 static const struct cmd_example examples[] = {

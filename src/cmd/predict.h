@@ -3,6 +3,8 @@
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "data/writer.h"
 
@@ -15,5 +17,10 @@ enum rc predict_writer(const char *name, const struct writer_ops **out,
  * NULL. The caller's, to mem_free().
  */
 char *predict_model_dir(const char *path, const char **output) MUST_CHECK;
+
+/* One file rather than a directory of parts: the first of several ranks writes it. NULL is
+ * fine.
+ */
+bool predict_is_one_file(const char *output);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
 #include "comm/comm.h"
 
 #define STAY_S \
@@ -134,7 +135,11 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
         .timeout_ms = (int64_t)seconds * 1000,
         .silence_ms = (int64_t)number_of("TRAINYARD_HEARTBEAT_SECONDS", SILENCE_S) * 1000,
         .step = r->step};
-    enum rc rc = comm_open("mpi", &conf, &r->comm, err);
+    const char *name, *wanted = getenv("TRAINYARD_COMM");
+    enum rc rc = comm_of_processes(wanted && wanted[0] ? wanted : NULL, &name, err);
+    if (rc)
+        return err_wrap(err, rc, "TRAINYARD_COMM");
+    rc = comm_open(name, &conf, &r->comm, err);
     if (rc && r->rank > 0)
         stay(r);
     return rc ? err_wrap(err, rc, "%d processes were started as one run", r->world) : rc;
@@ -172,22 +177,38 @@ static void name_rank(const struct cmd_ranks *r, enum rc rc, struct err *err)
         err_wrap(err, rc, "rank 0 of %d: host %s%s%s", r->world, host, comma, step);
 }
 
+static bool was_heard(const struct err *err)
+{
+    return err->code == E2501 || err->code == E2502 || err->code == E2503;
+}
+
+void cmd_ranks_fail(struct cmd_ranks *r, enum rc rc, struct err *err)
+{
+    if (!r->comm || r->told)
+        return;
+    r->told = true;
+    if (!was_heard(err) && err->msg[0])
+        name_rank(r, rc, err);
+    comm_abort(r->comm,
+               err); /* also where all know it: nobody waits for their end then */
+}
+
 enum rc cmd_ranks_close(struct cmd_ranks *r, enum rc rc, struct err *err)
 {
-    bool heard = err->code == E2501 || err->code == E2502 || err->code == E2503;
+    bool heard = was_heard(err);
     if (!r->comm)
         return rc;
-    if (rc && !heard && err->msg[0])
-        name_rank(r, rc, err);
-    if (rc) /* also where all know it: nobody waits for the others' end then */
-        comm_abort(r->comm, err);
+    if (rc)
+        cmd_ranks_fail(r, rc, err);
     int speaker = comm_speaker(r->comm);
     if (rc && r->rank > 0 && r->rank != speaker)
         stay(r);
     if (rc && r->rank > 0 && r->rank == speaker)
         speak(r);
-    else if (r->rank != speaker && heard)
-        err->msg[0] = '\0'; /* the speaker has it, too */
+    else if (r->rank != speaker && heard) { /* the speaker has it, too */
+        err->exit = cmd_exit_status(rc, err);
+        err->msg[0] = '\0';
+    }
     comm_close(r->comm);
     r->comm = NULL;
     unmap_step(r);

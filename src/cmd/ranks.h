@@ -28,12 +28,17 @@ struct cmd_ranks {
     int said;      /* where ranks but 0 would print: a copy of stderr; -1: none */
     bool logs;     /* this rank prints to a file of its own */
     int shards;    /* where neither the checkpoint nor the user says; 0: one per rank */
+    bool told;     /* the others know that this rank has failed */
     bool launched; /* by `launch`, which asks for a stop by SIGUSR1 */
     _Atomic int64_t *step; /* for `launch`, mapped; NULL: none */
 };
 
 /* As the launcher's environment says. RC_NOTFOUND E2504: there is no MPI. */
 enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err) MUST_CHECK;
+/* Other ranks hear of a failure now, which ends calls under way; `err` gets the message that
+ * cmd_ranks_close() would give it. Once.
+ */
+void cmd_ranks_fail(struct cmd_ranks *r, enum rc rc, struct err *err);
 /* `rc` and `err` are how the command ended here; other ranks hear of a failure. Returns
  * rc, with the message that is to be printed in `err`.
  */

@@ -75,6 +75,11 @@ static enum rc read_login(struct remote *out, struct err *err)
     return rc;
 }
 
+enum rc remote_stored(struct remote *out, struct err *err)
+{
+    return read_login(out, err);
+}
+
 /* The host of an http:// URL is this machine: by its name, or by a number. */
 static bool is_near(const char *host)
 {
@@ -196,11 +201,31 @@ enum rc remote_read_ca(const char *path, char **out, struct err *err)
 /* Who issued the certificate is not known here: what to do about it. */
 static enum rc not_trusted(const struct remote *r, struct err *err)
 {
+    static const char *const names[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE"};
+    size_t i = 0;
+    while (i < ARRAY_LEN(names) && !env_get(names[i]))
+        i++;
+    if (r->ca || i == ARRAY_LEN(names))
+        return err_coded(
+            err, RC_IO, E5031,
+            "the certificate of %s is not trusted: log in with --ca FILE, or name "
+            "the file in SSL_CERT_FILE",
+            r->url);
     return err_coded(
         err, RC_IO, E5031,
-        "the certificate of %s is not trusted: log in with --ca FILE, or name "
-        "the file in SSL_CERT_FILE",
-        r->url);
+        "the certificate of %s is not trusted by '%.200s', which %s names: log "
+        "in with --ca FILE, or name another file in SSL_CERT_FILE",
+        r->url, env_get(names[i]), names[i]);
+}
+
+/* A port that speaks TLS hangs up on plain HTTP. */
+static enum rc not_reached(const struct remote *r, enum rc rc, struct err *err)
+{
+    if (str_starts(r->url, "http://") && strstr(err->msg, "Empty reply"))
+        return err_coded(err, rc, E5017, "%s does not answer http; try https%s", r->url,
+                         r->url + strlen("http"));
+    err->code = E5017;
+    return rc;
 }
 
 struct sending {
@@ -270,7 +295,7 @@ enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct d
     if (rc && err && err->code == E1610)
         rc = not_trusted(r, err);
     else if (rc && err)
-        err->code = E5017;
+        rc = not_reached(r, rc, err);
     if (!rc && got.status >= 300)
         rc = take_error(r, &got, err);
     if (!rc && doc && !job_json_open(buf_str(&got.body), doc))

@@ -19,6 +19,8 @@ struct remote {
  */
 enum rc remote_server(const char *given, bool stored, struct remote *out,
                       struct err *err) MUST_CHECK;
+/* What login stored; url NULL: nothing. E5019. */
+enum rc remote_stored(struct remote *out, struct err *err) MUST_CHECK;
 /* Reads certificates for remote.ca out of a PEM file. RC_INVAL (E5031): there are none. */
 enum rc remote_read_ca(const char *path, char **out, struct err *err) MUST_CHECK;
 /* https, or http to this machine: tokens never travel in the clear. RC_INVAL (E5017). */

@@ -133,13 +133,35 @@ static enum rc retention_delete_command(const void *conf, const struct opt_args 
     return change_policy(conf, delete_policy, err);
 }
 
-static void put_limit(struct buf *b, int64_t v, bool size)
+static void put_size(struct buf *b, int64_t v)
 {
     char text[24] = "-";
-    if (v >= 0 && size)
+    if (v >= 0)
         job_space_words(v, text);
-    else if (v >= 0)
+    buf_printf(b, " %12s", text);
+}
+
+static void put_count(struct buf *b, int64_t v)
+{
+    char text[24] = "-";
+    if (v >= 0)
         snprintf(text, sizeof(text), "%jd", (intmax_t)v);
+    buf_printf(b, " %12s", text);
+}
+
+/* As --age takes it: "30d", "1d 2h" is written 26h. */
+static void put_age(struct buf *b, int64_t s)
+{
+    static const struct {
+        int64_t s;
+        char word;
+    } units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+    char text[24] = "-";
+    size_t k = 0;
+    while (s > 0 && s % units[k].s)
+        k++;
+    if (s >= 0)
+        snprintf(text, sizeof(text), "%jd%c", (intmax_t)(s / units[k].s), units[k].word);
     buf_printf(b, " %12s", text);
 }
 
@@ -149,7 +171,7 @@ static void show_policies(const struct store_retentions *l, bool json, struct bu
     if (json)
         json_open(&j, NULL, '[');
     else
-        buf_printf(b, "%-28s %12s %12s %12s\n", "OF", "SECONDS", "COUNT", "SIZE");
+        buf_printf(b, "%-28s %12s %12s %12s\n", "OF", "AGE", "COUNT", "SIZE");
     for (size_t i = 0; i < l->n; i++) {
         const struct store_retention *x = &l->at[i];
         if (json) {
@@ -162,9 +184,9 @@ static void show_policies(const struct store_retentions *l, bool json, struct bu
             continue;
         }
         buf_printf(b, "%-28s", x->name);
-        put_limit(b, x->age_s, false);
-        put_limit(b, x->jobs, false);
-        put_limit(b, x->bytes, true);
+        put_age(b, x->age_s);
+        put_count(b, x->jobs);
+        put_size(b, x->bytes);
         buf_putc(b, '\n');
     }
     if (json) {
@@ -214,10 +236,12 @@ const struct cmd cmd_retention_set = {
     RETENTION(set),
     .summary = "say how long jobs and experiments that have ended are kept",
     .description =
-        "A policy for a user, for a project, or without both for every user who has none. "
+        "A policy for a user, for a project, or without both for every user who has "
+        "none. "
         "It takes the place of the one before. Jobs with the label `keep` are never "
         "deleted by a policy. With --experiments the policy is for experiments that have "
-        "come to an end, which jobs of their trials outlive. At a server this requires an "
+        "come to an end, which jobs of their trials outlive. At a server this requires "
+        "an "
         "admin's token.",
 };
 
@@ -234,5 +258,5 @@ static const struct cmd_example delete_examples[] = {
 
 const struct cmd cmd_retention_delete = {
     RETENTION(delete),
-    .summary = "remove a policy; what it was for is kept then",
+    .summary = "remove a policy; what it covered is then kept",
 };

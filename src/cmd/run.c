@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -35,8 +36,19 @@ int cmd_exit_status(enum rc rc, const struct err *err)
     return rc == RC_INVAL || config ? 2 : 1;
 }
 
+/* A command may have said itself what is wrong: problems of a config, a program that it ran. A
+ * stream that nothing was printed to has no orientation.
+ */
+static bool is_mute(const struct err *err)
+{
+    return !err->exit && fwide(stderr, 0) == 0 && fwide(stdout, 0) == 0;
+}
+
 int cmd_report(const char *who, const struct cmd *c, enum rc rc, const struct err *err)
 {
+    if (rc != RC_OK && !err->msg[0] && is_mute(err))
+        fprintf(stderr, "%s%s%s: error[E0010]: it failed without a message (%s, %d)\n",
+                who, c ? " " : "", c ? c->name : "", rc_name(rc), (int)rc);
     if (rc == RC_OK || !err->msg[0])
         return cmd_exit_status(rc, err);
     const struct code_info *info = code_info(err_code_of(err, rc));
@@ -71,7 +83,7 @@ enum rc cmd_help_print(const struct cmd *c, const char *group, struct err *err)
     return rc;
 }
 
-enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *err)
+enum rc cmd_execute(const struct cmd *c, int argc, char *const *argv, struct err *err)
 {
     if (wants_help(c, argc, argv))
         return cmd_help_print(c, NULL, err);

@@ -47,6 +47,30 @@ static const struct opt opts[] = {
     {0},
 };
 
+/* What is not given stays. */
+static const struct opt update_opts[] = {
+    {OPT_HEADING("When")},
+    {OPT_TEXT(struct create_conf, cron, NULL,
+              "minute, hour, day of month, month, day of week; or @daily"),
+     .meta = "LINE"},
+    {OPT_TEXT(struct create_conf, zone, NULL,
+              "time zone: Asia/Shanghai, +08:00, UTC or local (UTC on a server)"),
+     .meta = "ZONE"},
+    {OPT_LIST(struct create_conf, param,
+              "parameter: replaces ${NAME} in the job; all are given anew"),
+     .letter = 'P', .meta = "NAME=VALUE"},
+    {OPT_TEXT(struct create_conf, catch_up, NULL,
+              "which missed runs to submit: none, last, all or all:N"),
+     .meta = "HOW"},
+    {OPT_CHOICE(struct create_conf, overlap, NULL, "skip|queue|replace|allow",
+                "what to do if the previous job is still running")},
+    {OPT_BOOL(struct create_conf, json, "false", "print one JSON object")},
+    JOB_FLAGS_OPTS(struct create_conf),
+    JOB_SERVER_OPT(struct create_conf),
+    JOB_WHERE_OPTS(struct create_conf),
+    {0},
+};
+
 static enum rc put_params(const struct opt_list *l, struct buf *out, struct err *err)
 {
     buf_putc(out, '{');
@@ -88,13 +112,14 @@ static enum rc check_inputs(const struct job_spec *spec, struct err *err)
 /* The job as it was written: with where it was written, or with what it needs of this
  * machine as the server has it then.
  */
-static enum rc put_spec(const struct create_conf *c, const struct opt_args *args,
-                        const struct cmd_place *p, struct buf *out, struct err *err)
+static enum rc put_spec(const struct opt *table, const struct create_conf *c,
+                        const struct opt_args *args, const struct cmd_place *p,
+                        struct buf *out, struct err *err)
 {
     struct job_spec spec;
     struct job_submit_result sent = {.copied = false};
     char cwd[4096];
-    enum rc rc = job_flags_load(opts, c, args, 1, &spec, err);
+    enum rc rc = job_flags_load(table, c, args, 1, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc && p->ops->here)
@@ -150,7 +175,7 @@ static enum rc create_schedule(const struct create_conf *c, const struct opt_arg
     if (!rc)
         rc = put_params(&c->param, &params, err);
     if (!rc)
-        rc = put_spec(c, args, p, &spec, err);
+        rc = put_spec(opts, c, args, p, &spec, err);
     if (!rc) {
         char *kept = mem_printf("%s %s", c->catch_up, c->overlap);
         struct store_schedule x = {
@@ -191,6 +216,95 @@ static enum rc run_schedule_create(const void *conf, const struct opt_args *args
     cmd_place_close(&p);
     return rc;
 }
+
+static enum rc show_updated(const struct create_conf *c, const struct cmd_place *p,
+                            const char *name, struct err *err)
+{
+    struct store_schedules l = {0};
+    enum rc rc = p->ops->team->schedule_get(p, name, &l, NULL, 0, err);
+    if (!rc)
+        rc = print_schedule(c, &l.at[0], err);
+    store_schedules_release(&l);
+    return rc;
+}
+
+static enum rc update_schedule(const struct create_conf *c, const struct opt_args *args,
+                               const struct cmd_place *p, struct err *err)
+{
+    struct buf spec, params;
+    bool job = args->n > 1;
+    buf_init(&spec, CMD_TEXT_MAX);
+    buf_init(&params, 1 << 20);
+    enum rc rc = RC_OK;
+    if (!job && job_flags_any(update_opts, c))
+        rc =
+            err_coded(err, RC_INVAL, E0603,
+                      "flags of the job go with its FILE or COMMAND: the job is replaced "
+                      "as a whole");
+    if (!rc && job)
+        rc = put_spec(update_opts, c, args, p, &spec, err);
+    if (!rc)
+        rc = put_params(&c->param, &params, err);
+    struct team_schedule_change change = {.cron = c->cron,
+                                          .zone = c->zone,
+                                          .catch_up = c->catch_up,
+                                          .overlap = c->overlap,
+                                          .params = c->param.n ? buf_str(&params) : NULL,
+                                          .spec = job ? buf_str(&spec) : NULL,
+                                          .project =
+                                              c->flags.project ? c->flags.project : ""};
+    if (!rc && !job && !c->cron && !c->zone && !c->catch_up && !c->overlap && !c->param.n)
+        rc = err_coded(err, RC_INVAL, E0603,
+                       "nothing to change: --cron, --zone, --param, --catch-up, "
+                       "--overlap, or a job");
+    if (!rc)
+        rc = p->ops->team->schedule_update(p, args->at[0], &change, err);
+    if (!rc)
+        rc = show_updated(c, p, args->at[0], err);
+    buf_release(&params);
+    if (spec.p)
+        explicit_bzero(spec.p, spec.n); /* it may hold secrets */
+    buf_release(&spec);
+    return rc;
+}
+
+static enum rc run_schedule_update(const void *conf, const struct opt_args *args,
+                                   struct err *err)
+{
+    const struct create_conf *c = conf;
+    struct cmd_place p;
+    if (args->n - args->n_dashed < 1)
+        return err_coded(err, RC_INVAL, E0605, "NAME is missing");
+    enum rc rc = job_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = update_schedule(c, args, &p, err);
+    cmd_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example update_examples[] = {
+    {"an hour later", "trainyard schedule update nightly --cron '30 3 * * *'"},
+    {"new code", "trainyard schedule update nightly --source . -- ./train"},
+    {0},
+};
+
+const struct cmd cmd_schedule_update = {
+    .name = "schedule update",
+    .args = "NAME [FILE] [-- COMMAND...]",
+    .summary = "change when or what a schedule runs",
+    .description =
+        "What is not given stays, and so does the history. A job, given as for `schedule "
+        "create`, replaces the old one as a whole, with its code, inputs and secrets; at a "
+        "server only the schedule's owner may do that. The next run is planned anew from "
+        "now on.",
+    .examples = update_examples,
+    .opts = update_opts,
+    .conf_size = sizeof(struct create_conf),
+    .min_args = 1,
+    .max_args = CMD_ANY,
+    .run = run_schedule_update,
+};
 
 static const struct cmd_example examples[] = {
     {"train every night on the previous day",

@@ -26,7 +26,7 @@ static enum rc submit_due(const struct cmd_place *p, struct err *err)
 {
     struct team_schedule_ticker ticker = {0};
     int64_t fired = 0;
-    enum rc rc = team_schedule_tick(&ticker, &p->p, (const char *const *)environ,
+    enum rc rc = team_schedule_tick(&ticker, &p->p, (const char *const *)environ, true,
                                     clock_wall_ns(), &fired, err);
     if (!rc)
         printf("%jd run%s submitted\n", (intmax_t)fired, fired == 1 ? "" : "s");

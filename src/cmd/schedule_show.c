@@ -89,9 +89,9 @@ static void put_row(const struct store_schedule *x, struct buf *out)
     put_cell(out, x->zone, 16);
     put_cell(out, buf_str(&next), 23);
     job_quote_terminal(str_c(x->owner), out);
-    if (is_stopped(x)) {
-        buf_puts(out, "  ");
-        job_quote_terminal(str_c(x->stopped), out);
+    if (is_stopped(x) || team_schedule_late(x)) {
+        buf_puts(out, is_stopped(x) ? "  " : "  late: waits for ");
+        job_quote_terminal(str_c(is_stopped(x) ? x->stopped : x->node), out);
     }
     buf_putc(out, '\n');
     buf_release(&next);
@@ -167,6 +167,10 @@ static void put_text(const struct store_schedule *x, const struct store_run_rows
     put_line(out, "zone", x->zone);
     put_line(out, "policy", x->catch_up);
     put_line(out, "next", buf_str(&next));
+    if (*x->node)
+        put_line(out, "files at", x->node);
+    if (team_schedule_late(x))
+        put_line(out, "late", "its server, which has its files, is away");
     put_line(out, "params", x->params);
     put_line(out, "job", x->spec);
     buf_release(&next);

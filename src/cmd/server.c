@@ -19,6 +19,7 @@
 #include "cmd/build_info.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/server.h"
 #include "cmd/server_isolate.h"
 #include "cmd/server_lock.h"
 #include "cmd/team_env.h"
@@ -46,7 +47,7 @@ struct server_conf {
     struct opt_list host;
     int64_t threads, max_body, user_storage, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
-    const char *advertise, *artifacts;
+    const char *advertise, *peer_ca, *artifacts;
     bool no_queue;
     struct server_isolate_conf jobs;
 };
@@ -72,12 +73,10 @@ static const struct opt opts[] = {
               "free bytes of the disk below which no job starts and no upload is taken")},
     {OPT_SIZE(
         struct server_conf, job_log_size, "1g", 0, INT64_MAX,
-        "bytes that the log of a worker may take: its beginning and its latest part "
-        "stay; 0: no limit")},
-    {OPT_DURATION(
-        struct server_conf, clean_every, "10m", 0, 3155760000,
-        "how often to delete jobs by policy and contents that nothing refers to; "
-        "0: never")},
+        "maximum size of the log of a worker, whose beginning and end are kept; 0: no "
+        "limit")},
+    {OPT_DURATION(struct server_conf, clean_every, "10m", 0, 3155760000,
+                  "how often to delete expired jobs and unreferenced files; 0: never")},
     {OPT_TEXT(struct server_conf, artifacts, NULL,
               "object store to keep uploads, models and outputs of ended jobs in: "
               "s3://bucket/prefix; see docs/server.md"),
@@ -86,6 +85,11 @@ static const struct opt opts[] = {
               "URL under which other servers on the same store reach this one; default: "
               "the address it listens on"),
      .meta = "URL"},
+    {OPT_TEXT(
+         struct server_conf, peer_ca, NULL,
+         "certificates (PEM) to trust when it asks other servers on the same store for "
+         "files; default: those of SSL_CERT_FILE, or of the machine"),
+     .meta = "FILE"},
     {OPT_NUM(struct server_conf, rate, "1000", 0, 1e9,
              "requests per second and token, and a tenth of it per address without a "
              "valid token; 0: no limit")},
@@ -115,15 +119,16 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct server_conf, oidc_claim, "preferred_username",
               "claim that is the user's name here"),
      .meta = "NAME"},
-    {OPT_TEXT(struct server_conf, oidc_domain, NULL,
-              "domain of addresses in that claim; it is taken off, others are refused"),
+    {OPT_TEXT(
+         struct server_conf, oidc_domain, NULL,
+         "e-mail domain in that claim, removed from the name; other domains are refused"),
      .meta = "DOMAIN"},
     {OPT_CHOICE(struct server_conf, oidc_role, NULL, "viewer|submitter",
                 "role of users who log in for the first time; absent: only users whom an "
                 "admin opened with `user update --oidc`")},
     {OPT_DURATION(struct server_conf, oidc_lifetime, "12h", 60, 31536000,
                   "lifetime of a login")},
-    {OPT_HEADING("Login with a password of LDAP")},
+    {OPT_HEADING("Login with an LDAP password")},
     {OPT_TEXT(struct server_conf, ldap_url, NULL,
               "LDAP server: ldaps://HOST, or ldap://HOST with StartTLS"),
      .meta = "URL"},
@@ -134,13 +139,14 @@ static const struct opt opts[] = {
          struct server_conf, ldap_user_dn, NULL,
          "name of a user's entry, with {} for the user: uid={},ou=people,dc=example"),
      .meta = "DN"},
-    {OPT_TEXT(struct server_conf, ldap_base, NULL, "instead: where users are searched"),
+    {OPT_TEXT(struct server_conf, ldap_base, NULL,
+              "instead of --ldap-user-dn: where to search for users"),
      .meta = "DN"},
     {OPT_TEXT(struct server_conf, ldap_filter, "(uid={})",
-              "what is searched, with {} for the user"),
+              "search filter, with {} for the user"),
      .meta = "FILTER"},
     {OPT_TEXT(struct server_conf, ldap_bind_dn, NULL,
-              "account that searches; absent: without one"),
+              "account to search with; absent: anonymous"),
      .meta = "DN"},
     {OPT_TEXT(struct server_conf, ldap_password_file, NULL,
               "file with the password of that account"),
@@ -197,7 +203,10 @@ static void say_hello(const struct server_conf *c, const struct api *a)
     size_t host = (size_t)(strrchr(c->listen, ':') - c->listen);
     const char *file = api_token_file(a);
     if (file)
-        fprintf(stderr, "created the user admin; its token is in %s\n", file);
+        fprintf(stderr, "%s in %s\n",
+                api_token_new(a) ? "created the user admin; its token is"
+                                 : "the token of the user admin is still",
+                file);
     fprintf(stderr, "listening on %s://%.*s:%d\n", c->tls_cert ? "https" : "http",
             (int)host, c->listen, api_port(a));
 }
@@ -332,6 +341,7 @@ static struct api_options api_options_of(const struct server_conf *c,
         .url = c->advertise,
         .tls_cert = c->tls_cert,
         .tls_key = c->tls_key,
+        .peer_ca = c->peer_ca,
         .hosts = s->hosts,
         .slots = getenv("TRAINYARD_SLOTS"),
         .version = TY_VERSION,
@@ -442,6 +452,17 @@ static enum rc server_run(const struct server_conf *c, struct err *err)
     return rc;
 }
 
+enum rc server_check(const void *conf, struct err *err)
+{
+    const struct server_conf *c = conf;
+    struct api_options o = {
+        .listen = c->listen, .tls_cert = c->tls_cert, .tls_key = c->tls_key};
+    if (!c->tls_cert != !c->tls_key)
+        return err_coded(err, RC_INVAL, E5002,
+                         "--tls-cert and --tls-key must be given together");
+    return api_check(&o, err);
+}
+
 /* The lock comes before the store, which another server may have open in an older form. */
 static enum rc server_command(const void *conf, const struct opt_args *args,
                               struct err *err)
@@ -450,10 +471,9 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     char *dir = NULL;
     int lock = -1;
     log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
-    if (!c->tls_cert != !c->tls_key)
-        return err_coded(err, RC_INVAL, E5002,
-                         "--tls-cert and --tls-key must be given together");
-    enum rc rc = cmd_place_dir(&c->where, &dir, err);
+    enum rc rc = server_check(conf, err);
+    if (!rc)
+        rc = cmd_place_dir(&c->where, &dir, err);
     if (!rc)
         rc = server_lock_take(dir, &lock, err);
     mem_free(dir);

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "cmd/cmd.h"
+#include "cmd/server.h"
 #include "job/file.h"
 
 #define UNIT "trainyard.service"
@@ -107,6 +108,29 @@ static void put_unit(struct buf *out, const struct install_conf *c, const char *
     buf_printf(out, "WantedBy=%s\n", machine ? "multi-user.target" : "default.target");
 }
 
+/* A unit starts in the root directory: a path that begins here would not be found. */
+static enum rc check_paths(const struct opt_args *flags, struct err *err)
+{
+    static const char *const files[] = {"--tls-cert",   "--tls-key", "--dir",
+                                        "--policy",     "--peer-ca", "--ldap-ca",
+                                        "--experiments"};
+    for (size_t i = 0; i < flags->n; i++)
+        for (size_t k = 0; k < ARRAY_LEN(files); k++) {
+            const char *word = flags->at[i];
+            size_t n = strlen(files[k]);
+            if (strncmp(word, files[k], n) != 0 || (word[n] && word[n] != '='))
+                continue;
+            const char *path = word[n]            ? word + n + 1
+                               : i + 1 < flags->n ? flags->at[i + 1]
+                                                  : "/";
+            if (*path != '/' && strcmp(path, "none") != 0)
+                return err_coded(err, RC_INVAL, E0603,
+                                 "%s '%.200s': a unit needs an absolute path", files[k],
+                                 path);
+        }
+    return RC_OK;
+}
+
 /* Flags that the server would refuse are refused now. */
 static enum rc check_flags(const struct opt_args *flags, struct err *err)
 {
@@ -118,6 +142,10 @@ static enum rc check_flags(const struct opt_args *flags, struct err *err)
                        (char *const *)(uintptr_t)flags->at, &rest, err);
     if (!rc)
         rc = opt_args_check(&rest, 0, 0, "", err);
+    if (!rc)
+        rc = check_paths(flags, err);
+    if (!rc)
+        rc = server_check(conf, err);
     opt_args_release(&rest);
     opt_release(cmd_server.opts, conf);
     mem_free(conf);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens an export, runs the search of train/export/retrieve.h over the rows of the input and
+ * reports the recall. Ranks that were started together share the parts of the output, as
+ * those of `predict` do.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,13 +12,14 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/predict.h"
+#include "cmd/ranks.h"
 #include "cmd/train_config.h"
 #include "train/export/export.h"
 #include "train/export/retrieve.h"
 
 struct retrieval_conf {
     const char *model, *input, *output, *reserved_columns, *writer_type, *tree;
-    int64_t items, branch, batch_size, threads;
+    int64_t items, branch, batch_size, part_rows, threads;
     bool overwrite;
 };
 
@@ -38,6 +43,9 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct retrieval_conf, reserved_columns, NULL,
               "input columns to copy to the output, comma-separated"),
      .meta = "NAMES"},
+    {OPT_INT(struct retrieval_conf, part_rows, "0", 0, INT64_MAX,
+             "rows per part of an output directory; 0: 1000000, or 65536 with several "
+             "ranks")},
     {OPT_INT(struct retrieval_conf, batch_size, "64", 1, 1 << 20, "rows per batch")},
     {OPT_INT(struct retrieval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
@@ -77,17 +85,17 @@ static void tdm_retrieval_report(const struct retrieval_conf *c,
            (intmax_t)s->rows);
 }
 
-static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *args,
-                                     struct err *err)
+static enum rc retrieve_rows(const struct retrieval_conf *c, struct cmd_ranks *ranks,
+                             struct err *err)
 {
-    const struct retrieval_conf *c = conf;
     struct pool *pool = NULL;
     struct train_export *x = NULL;
     struct diags diags = {0};
     struct train_retrieve_summary summary = {0};
     struct train_retrieve_options o = {.items = c->items, .branch = c->branch};
     char *model = NULL, *nodes = NULL, *children = NULL;
-    int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
+    int64_t threads = cmd_ranks_threads(ranks, c->threads), start = 0;
+    threads = threads > 0 ? threads : cpu_count();
     enum rc rc = check_usage(c, err);
     if (!rc)
         rc = predict_writer(c->writer_type, &o.predict.format, err);
@@ -105,7 +113,9 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
         o.predict.reserved = c->reserved_columns;
         o.predict.threads = threads;
         o.predict.batch_size = c->batch_size;
+        o.predict.part_rows = c->part_rows;
         o.predict.overwrite = c->overwrite;
+        o.predict.comm = ranks->comm;
         o.nodes = nodes = c->tree ? fs_join(c->tree, "node_table.txt") : NULL;
         o.children = children =
             c->tree ? fs_join(c->tree, "predict_edge_table.txt") : NULL;
@@ -122,6 +132,21 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
     mem_free(nodes);
     mem_free(children);
     return rc;
+}
+
+/* Several ranks share the parts of a directory; one file is the first one's. */
+static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
+{
+    const struct retrieval_conf *c = conf;
+    struct cmd_ranks ranks = {0};
+    bool alone = predict_is_one_file(c->output);
+    if (alone && cmd_ranks_idle())
+        return RC_OK;
+    enum rc rc = alone ? RC_OK : cmd_ranks_open(&ranks, err);
+    if (!rc)
+        rc = retrieve_rows(c, &ranks, err);
+    return cmd_ranks_close(&ranks, rc, err);
 }
 
 static const struct cmd_example examples[] = {

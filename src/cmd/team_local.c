@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules, quotas, rules and use of the store of this machine. */
+/* Schedules, quotas, rules and use of the store of this machine: what a server's handlers do with
+ * the same things, done here with the store that is open, in the name of whoever runs the command.
+ */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +22,13 @@ static enum rc local_schedule_create(const struct cmd_place *p, struct store_sch
 {
     x->owner = p->owner;
     return team_schedule_create(&p->p, x, NULL, clock_wall_ns(), err);
+}
+
+static enum rc local_schedule_update(const struct cmd_place *p, const char *name,
+                                     const struct team_schedule_change *change,
+                                     struct err *err)
+{
+    return team_schedule_update(&p->p, name, change, NULL, clock_wall_ns(), err);
 }
 
 static enum rc local_schedule_get(const struct cmd_place *p, const char *name,
@@ -135,6 +144,7 @@ static enum rc local_usage(const struct cmd_place *p, bool projects, int64_t sin
 
 const struct team_ops team_ops_local = {
     .schedule_create = local_schedule_create,
+    .schedule_update = local_schedule_update,
     .schedule_get = local_schedule_get,
     .schedule_pause = local_schedule_pause,
     .schedule_delete = local_schedule_delete,

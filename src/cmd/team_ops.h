@@ -13,11 +13,15 @@
 #include "team/quota.h"
 
 struct cmd_place;
+struct team_schedule_change;
 
 struct team_ops {
     /* `x` is what was asked for, and then what is kept; new texts lie in `a`. */
     enum rc (*schedule_create)(const struct cmd_place *p, struct store_schedule *x,
                                struct arena *a, struct err *err);
+    enum rc (*schedule_update)(const struct cmd_place *p, const char *name,
+                               const struct team_schedule_change *change,
+                               struct err *err);
     /* `name` NULL: all. *runs (may be NULL): the last ones of that one, at most `limit`. */
     enum rc (*schedule_get)(const struct cmd_place *p, const char *name,
                             struct store_schedules *out, struct store_run_rows *runs,

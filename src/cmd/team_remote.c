@@ -11,6 +11,7 @@
 #include "cmd/job_common.h"
 #include "cmd/team_ops.h"
 #include "job/status.h"
+#include "team/fire.h"
 #include "text/json.h"
 
 /* `name`, escaped, between two parts of a path. The caller's. */
@@ -142,6 +143,7 @@ static const struct field schedule_fields[] = {
     TIME_AT(struct store_schedule, created),
     TIME_AT(struct store_schedule, next),
     TEXT_AT(struct store_schedule, stopped),
+    TEXT_AT(struct store_schedule, node),
 };
 
 static const struct field run_fields[] = {
@@ -250,8 +252,42 @@ static enum rc remote_schedule_create(const struct cmd_place *p, struct store_sc
         x->params = arena_strdup(a, kept->params);
         x->catch_up = arena_strdup(a, kept->catch_up);
         x->stopped = arena_strdup(a, kept->stopped);
+        x->node = arena_strdup(a, kept->node);
     }
     store_schedules_release(&l);
+    return rc;
+}
+
+static void put_change(struct json_out *j, const char *key, const char *text)
+{
+    if (text)
+        json_put_str(j, key, text);
+}
+
+static enum rc remote_schedule_update(const struct cmd_place *p, const char *name,
+                                      const struct team_schedule_change *x,
+                                      struct err *err)
+{
+    struct buf body;
+    buf_init(&body, (size_t)64 << 20);
+    struct json_out j = {.out = &body};
+    json_open(&j, NULL, '{');
+    put_change(&j, "cron", x->cron);
+    put_change(&j, "zone", x->zone && strcmp(x->zone, "local") == 0 ? "UTC" : x->zone);
+    put_change(&j, "catch_up", x->catch_up);
+    put_change(&j, "overlap", x->overlap);
+    if (x->params)
+        json_put_raw(&j, "params", x->params);
+    if (x->spec)
+        json_put_raw(&j, "job", x->spec);
+    json_close(&j, '}');
+    enum rc rc = buf_check(&body, err);
+    if (!rc)
+        rc = ask_server(p, "PATCH", path_of("/schedules/", name, ""), buf_str(&body),
+                        NULL, err);
+    if (body.p)
+        explicit_bzero(body.p, body.n); /* it may hold secrets */
+    buf_release(&body);
     return rc;
 }
 
@@ -488,6 +524,7 @@ static enum rc remote_rule_delete(const struct cmd_place *p, const char *id,
 
 const struct team_ops team_ops_remote = {
     .schedule_create = remote_schedule_create,
+    .schedule_update = remote_schedule_update,
     .schedule_get = remote_schedule_get,
     .schedule_pause = remote_schedule_pause,
     .schedule_delete = remote_schedule_delete,

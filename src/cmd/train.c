@@ -20,7 +20,7 @@
 
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
-    const char *table_dir, *data, *device, *like_reference;
+    const char *table_dir, *data, *device, *like_reference, *reference_plan, *wire;
     struct opt_list set;
     int64_t threads, seed, patience, shards;
     double save_every;
@@ -46,18 +46,24 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct train_conf, restart_schedules, "false",
               "with --continue: restart learning-rate schedules, including warm-up")},
     {OPT_TEXT(struct train_conf, like_reference, NULL,
-              "do as TorchEasyRec does where we differ on purpose: mean, workers, "
-              "schedules, comma-separated, or all; see docs/compat.md"),
+              "follow TorchEasyRec where Trainyard differs on purpose: mean, workers, "
+              "schedules, tables, steps, comma-separated, or all; see docs/compat.md"),
      .meta = "WHAT", .filled = true},
+    {OPT_TEXT(
+         struct train_conf, reference_plan, NULL,
+         "with --like-reference tables: a checkpoint of TorchEasyRec, whose plan says "
+         "which tables the dense optimizer updates"),
+     .meta = "DIR", .filled = true},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
               "initialize the weights from this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint", .filled = true},
     {OPT_BOOL(struct train_conf, fresh, "false",
               "with --fine-tune or --continue: discard the checkpoint's optimizer state"),
      .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
-    {OPT_BOOL(struct train_conf, strict, "false",
-              "with --fine-tune: refuse a checkpoint in which a parameter has another "
-              "shape, instead of starting that one anew")},
+    {OPT_BOOL(
+        struct train_conf, strict, "false",
+        "with --fine-tune: refuse a checkpoint in which a parameter has another shape, "
+        "instead of initializing that parameter")},
     {OPT_LIST(struct train_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct train_conf, edit_config_json, NULL,
@@ -65,11 +71,15 @@ static const struct opt opts[] = {
      .meta = "JSON", .filled = true},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU. Results do not depend on it")},
-    {OPT_CHOICE(struct train_conf, device, "cpu", CMD_DEVICES, CMD_DEVICE_HELP)},
+    {CMD_DEVICE_OPT(struct train_conf)},
     {OPT_INT(struct train_conf, shards, "0", 0, DIST_SHARDS_MAX,
-             "shards of a batch, each with batch_size rows, as so many ranks have; 0: "
-             "those of the checkpoint, or one per rank"),
+             "number of shards of a batch, each with batch_size rows; 0: as in the "
+             "checkpoint, else one per rank"),
      .meta = "N"},
+    {OPT_CHOICE(struct train_conf, wire, "f32", "f32|bf16",
+                "with several shards, how vectors of embeddings and their gradients "
+                "travel: bf16 rounds them and halves the bytes; the result is another, "
+                "and the same on any number of ranks")},
     {OPT_TEXT(struct train_conf, table_dir, NULL,
               "keep embedding tables in files in this directory, for tables larger "
               "than memory"),
@@ -95,6 +105,7 @@ static const struct opt opts[] = {
 struct watch {
     struct train_show show;
     int signals; /* fd, or -1 */
+    struct cmd_ranks *ranks;
 };
 
 /* `arg` is the show, which comes first in struct watch. */
@@ -106,6 +117,13 @@ static bool on_stop(void *arg)
     train_show_note(&w->show, "stopping: saving a checkpoint; press Ctrl-C again to stop "
                               "immediately");
     return true;
+}
+
+/* The courier of a step would wait for the others otherwise. */
+static void on_failed(void *arg, enum rc rc, struct err *err)
+{
+    struct watch *w = arg;
+    cmd_ranks_fail(w->ranks, rc, err);
 }
 
 static enum train_data data_of(const char *name)
@@ -121,10 +139,9 @@ static enum rc reference_of(const char *list, unsigned *out, struct err *err)
     static const struct {
         const char *name;
         unsigned bits;
-    } names[] = {{"mean", REFERENCE_MEAN},
-                 {"workers", REFERENCE_WORKERS},
-                 {"schedules", REFERENCE_SCHEDULES},
-                 {"all", REFERENCE_ALL}};
+    } names[] = {{"mean", REFERENCE_MEAN},           {"workers", REFERENCE_WORKERS},
+                 {"schedules", REFERENCE_SCHEDULES}, {"tables", REFERENCE_TABLES},
+                 {"steps", REFERENCE_STEPS},         {"all", REFERENCE_ALL}};
     struct str rest = str_c(list ? list : ""), part;
     *out = 0;
     while (rest.n && str_split(&rest, ',', &part)) {
@@ -135,7 +152,7 @@ static enum rc reference_of(const char *list, unsigned *out, struct err *err)
         if (i == ARRAY_LEN(names))
             return err_coded(err, RC_INVAL, E0603,
                              "--like-reference: '%.*s' is not one of mean, workers, "
-                             "schedules, all",
+                             "schedules, tables, steps, all",
                              (int)part.n, part.p);
         *out |= names[i].bits;
     }
@@ -149,17 +166,19 @@ static int64_t memory_of(const struct train_conf *c, const struct cmd_ranks *ran
 }
 
 static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
-                                 const struct cmd_ranks *ranks,
-                                 const struct device *device, struct diags *diags,
-                                 struct err *err)
+                                 struct cmd_ranks *ranks, const struct device *device,
+                                 struct diags *diags, struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_result result = {0};
     unsigned reference = 0;
     enum rc bad = reference_of(c->like_reference, &reference, err);
+    if (!bad && c->reference_plan && !(reference & REFERENCE_TABLES))
+        bad = err_coded(err, RC_INVAL, E0603,
+                        "--reference-plan goes with --like-reference tables");
     if (bad)
         return bad;
-    struct watch w = {.signals = stop_signals_watch()};
+    struct watch w = {.signals = stop_signals_watch(), .ranks = ranks};
     struct train_options o = {.conf = config,
                               .threads = cmd_ranks_threads(ranks, c->threads),
                               .comm = ranks->comm,
@@ -170,19 +189,22 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                                   c->restart_schedules ||
                                   (c->resume && reference & REFERENCE_SCHEDULES),
                               .reference = reference,
+                              .reference_plan = c->reference_plan,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
                               .strict = c->strict,
                               .farm_hash = config_farm_hash(),
                               .shards = (int)c->shards,
                               .first_shards = ranks->shards,
+                              .force_plan = config_force_plan(),
+                              .half_wire = strcmp(c->wire, "bf16") == 0,
                               .local = ranks->here,
                               .table_dir = c->table_dir,
                               .device = device,
                               .save_seconds = c->save_every,
                               .patience = c->patience,
                               .memory = c->overcommit ? 0 : memory_of(c, ranks),
-                              .watch = {.stop = on_stop}};
+                              .watch = {.stop = on_stop, .failed = on_failed}};
     if (ranks->launched)
         stop_signals_launched();
     train_show_init(&w.show, strcmp(c->log, "json") == 0);
@@ -269,7 +291,7 @@ static enum rc check_patience(const struct train_conf *c, const struct conf *con
 }
 
 static enum rc train_rank(const struct train_conf *c, const char *path,
-                          const struct cmd_ranks *ranks, struct err *err)
+                          struct cmd_ranks *ranks, struct err *err)
 {
     struct conf config = {0};
     struct diags diags = {0};

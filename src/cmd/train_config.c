@@ -62,6 +62,12 @@ bool config_farm_hash(void)
     return text && strcmp(text, "true") == 0;
 }
 
+bool config_force_plan(void)
+{
+    const char *text = getenv("FORCE_LOAD_SHARDING_PLAN");
+    return text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
+}
+
 int64_t config_memory(int64_t asked)
 {
     struct machine m;

@@ -38,6 +38,8 @@ void config_note_types(const char *command, const struct train_session *s);
 int64_t config_memory(int64_t asked);
 /* USE_FARM_HASH_TO_BUCKETIZE=true: texts are hashed as TorchEasyRec does under it. */
 bool config_farm_hash(void);
+/* FORCE_LOAD_SHARDING_PLAN=1: tables lie as in the plan of the run that it goes on from. */
+bool config_force_plan(void);
 /* The same, problems as one object of JSON per line. */
 enum rc config_open_json(const char *path, const struct config_override *overrides,
                          size_t n, const struct opt_list *set, const char *edit_json,

@@ -297,6 +297,8 @@ static void progress_json(const struct train_progress *p, struct buf *b)
     if (p->skew.ranks)
         buf_printf(b, ", \"comm\": %.4f, \"slowest_rank\": %d, \"skew\": %.4f",
                    p->skew.comm, p->skew.slowest, p->skew.skew);
+    if (p->skew.ranks)
+        buf_printf(b, ", \"sent_bytes\": %.0f, \"least_bytes\": %.0f", p->sent, p->least);
     put_json_lines(b, p->lines, p->n);
     buf_putc(b, '}');
 }
@@ -341,6 +343,10 @@ static void progress_text(const struct train_progress *p, struct buf *b)
     put_text_lines(b, p->lines, p->n);
     buf_printf(b, "  %.0f rows/s  wait %.1f%%", p->rows_per_s, p->wait * 100);
     put_skew(&p->skew, b);
+    if (p->skew.ranks) {
+        buf_printf(b, "  sent %s a step", train_size_text(p->sent, t));
+        buf_printf(b, " of at least %s", train_size_text(p->least, t));
+    }
     buf_printf(b, "  mem %s", train_size_text(resident_bytes(), t));
     if (p->left > 0) {
         clock_duration((int64_t)(p->left * 1e9), left);

@@ -9,14 +9,17 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_send.h"
 #include "cmd/tune_common.h"
+#include "job/status.h"
 #include "text/json.h"
 #include "tune/manager.h"
 
@@ -57,6 +60,15 @@ enum rc tune_at_call(const struct cmd_place *server, const char *method, const c
     return ask(server, method, tail, body, doc, NULL, err);
 }
 
+/* Of several servers on one database, those that have experiments and do not answer. */
+static void tell_silent(const struct node *answer)
+{
+    const struct node *l = node_find(answer, "unreachable");
+    for (size_t i = 0; l && l->kind == NODE_LIST && i < l->list.n; i++)
+        if (l->list.at[i]->kind == NODE_STR)
+            fprintf(stderr, "warning: %s\n", l->list.at[i]->text.p);
+}
+
 enum rc tune_at_each(const struct cmd_place *server, tune_at_fn *fn, void *arg,
                      struct err *err)
 {
@@ -71,6 +83,8 @@ enum rc tune_at_each(const struct cmd_place *server, tune_at_fn *fn, void *arg,
              i++)
             rc = fn(arg, list->list.at[i], err);
         next = rc ? 0 : node_get_int(doc.root, "next", 0);
+        if (!rc)
+            tell_silent(doc.root);
         mem_free(tail);
         if (doc.src)
             doc_release(&doc);
@@ -216,6 +230,38 @@ static enum rc copy_log(struct tune_at *t, struct err *err)
     return rc;
 }
 
+enum rc tune_at_experiment(const struct tune_at *t, struct experiment **out,
+                           struct err *err)
+{
+    struct doc doc = {0};
+    enum rc rc = experiment_open(t->dir, out, err);
+    const struct node *root = rc || !t->answer ? NULL : job_json_open(t->answer, &doc);
+    if (root) {
+        mem_free((*out)->dir);
+        (*out)->dir = mem_strdup(node_get_text(root, "dir", ""));
+    }
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}
+
+/* Where a copy can be while a command runs: reading asks for no particular directory. */
+static enum rc make_copy_dir(char **out, struct err *err)
+{
+    const char *const others[] = {env_get("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp",
+                                  "/var/tmp", env_get("HOME")};
+    enum rc rc = fs_temp_dir("trainyard-tune", out, err);
+    for (size_t i = 0; rc && i < ARRAY_LEN(others); i++) {
+        char *path = others[i] ? mem_printf("%s/trainyard-tune-XXXXXX", others[i]) : NULL;
+        if (path && mkdtemp(path)) {
+            *out = path;
+            return RC_OK;
+        }
+        mem_free(path);
+    }
+    return rc;
+}
+
 enum rc tune_at_refresh(struct tune_at *t, struct err *err)
 {
     if (!tune_at_served(t)) {
@@ -237,7 +283,7 @@ enum rc tune_at_open(const struct job_where *w, const char *dir, const char *id,
     } else if (!rc) {
         rc = find_one(&t, id, err);
         if (!rc)
-            rc = fs_temp_dir("trainyard-tune", &t.dir, err);
+            rc = make_copy_dir(&t.dir, err);
         if (!rc)
             rc = copy_settings(&t, err);
         if (!rc)

@@ -25,6 +25,11 @@ struct tune_at {
  */
 enum rc tune_at_open(const struct job_where *w, const char *dir, const char *id,
                      struct tune_at *out, struct err *err) MUST_CHECK;
+/* Opens it, for experiment_close(). Of a server's, `dir` and what follows from it are the
+ * server's folders.
+ */
+enum rc tune_at_experiment(const struct tune_at *t, struct experiment **out,
+                           struct err *err) MUST_CHECK;
 /* Looks again: what happened since, and whether something runs it. */
 enum rc tune_at_refresh(struct tune_at *t, struct err *err) MUST_CHECK;
 void tune_at_close(struct tune_at *t);

@@ -48,12 +48,17 @@ static enum rc stop_one(const struct control_conf *o, const char *dir, struct er
     enum rc rc = experiment_open(dir, &e, err); /* a wrong folder is noticed here */
     bool over = !rc && experiment_live(e) == 0 &&
                 (e->status == EXP_DONE || e->status == EXP_STOPPED);
+    const struct exp_trial *t = NULL;
+    if (!rc && o->trial)
+        rc = experiment_trial_live(e, o->trial, &t, err);
+    char *trial = t ? mem_strdup(t->id) : NULL;
     experiment_close(e);
     bool alive = !rc && tune_manager_alive(dir);
     if (rc || (over && !alive))
         return rc;
-    rc = o->trial ? tune_manager_request_kill(dir, o->trial, err)
-                  : tune_manager_request_stop(dir, err);
+    rc = trial ? tune_manager_request_kill(dir, trial, err)
+               : tune_manager_request_stop(dir, err);
+    mem_free(trial);
     if (!rc && !alive && !o->trial)
         rc = tune_run(dir, &o->where, err);
     for (int i = 0; alive && !rc && !o->trial && i < STOP_SECONDS * 10; i++) {

@@ -127,8 +127,10 @@ static enum rc print_trial(const struct experiment *e, int64_t number, struct bu
         return rc;
     buf_puts(b, "{\"command\": ");
     buf_json_str(b, command, strlen(command));
-    buf_puts(b, ", \"directory\": ");
-    buf_json_str(b, e->set.code_dir, strlen(e->set.code_dir));
+    /* At a server the code is a snapshot, which `job submit --source` takes. */
+    const char *code = *e->set.code_dir ? e->set.code_dir : e->set.source;
+    buf_printf(b, ", \"%s\": ", *e->set.code_dir ? "directory" : "source");
+    buf_json_str(b, code, strlen(code));
     buf_printf(b, ", \"parameters\": %s, \"parameter_id\": %s, \"seed\": %ju}\n",
                t->params, t->param_id, (uintmax_t)experiment_seed(e));
     mem_free(command);
@@ -158,7 +160,7 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
     if (!rc)
         rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
     if (!rc)
-        rc = experiment_open(at.dir, &e, err);
+        rc = tune_at_experiment(&at, &e, err);
     if (!rc && o->trial >= 0)
         rc = print_trial(e, o->trial, &b, err);
     else if (!rc)

@@ -36,23 +36,12 @@ static const struct opt opts[] = {
     {0},
 };
 
-static const struct exp_trial *find_trial(const struct experiment *e, const char *name)
-{
-    int64_t number = -1;
-    if (!str_to_i64(str_c(name), &number))
-        number = -1;
-    for (size_t i = 0; i < e->trials.n; i++)
-        if (strcmp(e->trials.at[i].id, name) == 0 || e->trials.at[i].number == number)
-            return &e->trials.at[i];
-    return NULL;
-}
-
 /* NNI's client sends what a trial prints to trial.log in the trial's folder; other
  * programs write to the log of the job. *out is the caller's. */
 static enum rc trial_log(const struct experiment *e, const struct logs_conf *o,
                          char **out, struct err *err)
 {
-    const struct exp_trial *t = find_trial(e, o->trial);
+    const struct exp_trial *t = experiment_trial_find(e, o->trial);
     struct cmd_place place = {0};
     struct store_jobs row = {0};
     if (!t)
@@ -124,7 +113,7 @@ static enum rc read_served(const struct logs_conf *o, const struct tune_at *at,
 {
     if (o->path)
         return err_coded(err, RC_INVAL, E0603, "--path: the log is a file of the server");
-    if (o->trial && !find_trial(e, o->trial))
+    if (o->trial && !experiment_trial_find(e, o->trial))
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
                          e->set.id, o->trial);
     if (o->trial)

@@ -41,7 +41,7 @@ static enum rc open_one(const struct show_conf *o, const struct opt_args *args,
                         struct tune_at *at, struct experiment **e, struct err *err)
 {
     enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, at, err);
-    return rc ? rc : experiment_open(at->dir, e, err);
+    return rc ? rc : tune_at_experiment(at, e, err);
 }
 
 /* Of a server's experiment, what the server says. */
@@ -50,7 +50,7 @@ static void put_json(const struct tune_at *at, const struct experiment *e, struc
     if (at->answer)
         buf_puts(b, at->answer);
     else
-        tune_report_experiment(e, at->alive, b);
+        tune_report_experiment(e, at->alive, NULL, b);
 }
 
 /* A shape of NNI's REST interface by the name that --as has for it. */
@@ -329,7 +329,7 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
 {
     char best[32] = "-";
     if (json) {
-        tune_report_experiment(e, alive, b);
+        tune_report_experiment(e, alive, NULL, b);
         return;
     }
     if (e->best >= 0)
@@ -398,9 +398,12 @@ static enum rc list_served(void *arg, const struct node *x, struct err *err)
     }
     if (value && node_number(value, &v))
         str_from_f64(v, text);
-    buf_printf(l->b, "%-10s  %-20s  %7jd  %-12s  %s  (%s)\n", node_get_text(x, "id", ""),
-               node_get_text(x, "status", ""), (intmax_t)n, text,
-               node_get_text(x, "name", ""), node_get_text(x, "owner", ""));
+    const char *server = node_get_text(x, "server", "");
+    const char *held = node_get_text(x, "held", "");
+    buf_printf(l->b, "%-10s  %-20s  %7jd  %-12s  %s  (%s)%s%s%s%s\n",
+               node_get_text(x, "id", ""), node_get_text(x, "status", ""), (intmax_t)n,
+               text, node_get_text(x, "name", ""), node_get_text(x, "owner", ""),
+               *server ? " at " : "", server, *held ? ", held: " : "", held);
     return RC_OK;
 }
 

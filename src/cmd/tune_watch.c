@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
+#include "job/status.h"
 
 #define BAR 30
 #define RUNNING_SHOWN 12
@@ -137,6 +138,18 @@ static void show_running(const struct experiment *e, size_t width, struct buf *b
     }
 }
 
+/* It runs, but none of its trials starts. */
+static void show_held(const struct tune_at *at, struct buf *b)
+{
+    struct doc doc = {0};
+    const struct node *root = at->answer ? job_json_open(at->answer, &doc) : NULL;
+    const char *held = node_get_text(root, "held", "");
+    if (*held)
+        buf_printf(b, "held        no trial starts: %s\n", held);
+    if (doc.src)
+        doc_release(&doc);
+}
+
 void tune_show(const struct experiment *e, const struct tune_at *at, size_t width,
                struct buf *b)
 {
@@ -155,6 +168,7 @@ void tune_show(const struct experiment *e, const struct tune_at *at, size_t widt
                tuner, (uintmax_t)experiment_seed(e), assessor ? "; assessor " : "",
                assessor ? assessor : "");
     show_progress(e, at->alive, b);
+    show_held(at, b);
     if (e->error[0])
         buf_printf(b, "error       %s\n", e->error);
     if (e->best >= 0)
@@ -230,7 +244,7 @@ enum rc tune_watch(struct tune_at *at, struct err *err)
         rc = tune_at_refresh(at, err); /* first: what it wrote until then is read below */
         alive = at->alive;
         if (!rc)
-            rc = experiment_open(at->dir, &e, err);
+            rc = tune_at_experiment(at, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {
             tune_show(e, at, tune_watch_columns(), &b);

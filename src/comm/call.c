@@ -4,13 +4,10 @@
 #include "base/hash.h"
 
 static const char *const names[CALL_KINDS] = {
-    [CALL_BARRIER] = "barrier",
-    [CALL_BROADCAST] = "broadcast",
-    [CALL_ALL_REDUCE] = "all_reduce",
-    [CALL_REDUCE_SCATTER] = "reduce_scatter",
-    [CALL_ALL_GATHER] = "all_gather",
-    [CALL_ALL_TO_ALL] = "all_to_all",
-    [CALL_DUP] = "dup",
+    [CALL_BARRIER] = "barrier",       [CALL_BROADCAST] = "broadcast",
+    [CALL_ALL_REDUCE] = "all_reduce", [CALL_REDUCE_SCATTER] = "reduce_scatter",
+    [CALL_ALL_GATHER] = "all_gather", [CALL_ALL_TO_ALL] = "all_to_all",
+    [CALL_SEND_ALL] = "send_all",     [CALL_DUP] = "dup",
 };
 
 const char *comm_call_name(int kind)

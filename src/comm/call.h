@@ -14,6 +14,7 @@ enum comm_call_kind {
     CALL_REDUCE_SCATTER,
     CALL_ALL_GATHER,
     CALL_ALL_TO_ALL,
+    CALL_SEND_ALL,
     CALL_DUP,
     CALL_KINDS,
 };

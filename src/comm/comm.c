@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds implementations and checks arguments. What is wrong on one rank alone would leave
- * the others waiting, so a refused call aborts the comm.
+/* Finds implementations and checks arguments, and what implementations answer. What is wrong
+ * on one rank alone would leave the others waiting, so a refused call aborts the comm.
  */
 #include "comm/comm.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,7 +13,7 @@
 #include "comm/comm_private.h"
 
 static const struct comm_ops *const implementations[] = {
-#define COMM(name) &comm_##name##_ops,
+#define COMM(name, ranks) &comm_##name##_ops,
 #include "comm/comms.def"
 };
 
@@ -43,33 +45,69 @@ int comm_world(const struct comm *c)
     return c ? c->world : 1;
 }
 
+static const struct comm *innermost(const struct comm *c)
+{
+    while (c && c->inner)
+        c = c->inner;
+    return c;
+}
+
 /* Kept as step + 1, so that a file of zeros says none. */
 void comm_note_step(struct comm *c, int64_t step)
 {
-    if (c)
-        atomic_store(c->step ? c->step : &c->own_step, step + 1);
+    if (!c)
+        return;
+    c = (struct comm *)innermost(c);
+    atomic_store(c->step ? c->step : &c->own_step, step + 1);
 }
 
 int64_t comm_step(const struct comm *c)
 {
+    c = innermost(c);
     return c ? atomic_load(c->step ? c->step : &c->own_step) - 1 : -1;
 }
 
 int64_t comm_ns(const struct comm *c)
 {
-    return c ? c->ns : 0;
+    return c ? atomic_load(&c->ns) : 0;
+}
+
+void comm_add_ns(struct comm *c, int64_t ns)
+{
+    if (c)
+        atomic_fetch_add(&c->ns, ns);
+}
+
+void comm_be_patient(struct comm *c, bool patient)
+{
+    for (; c; c = c->inner)
+        atomic_store(&c->patient, patient);
 }
 
 int comm_speaker(const struct comm *c)
 {
+    c = innermost(c);
     return c ? atomic_load(&c->speaker) : 0;
 }
 
-/* Adds the time since `start` to what the comm has taken. */
-static enum rc timed(struct comm *c, int64_t start, enum rc rc)
+/* A call of an implementation under way: what it says, and since when. */
+struct timed {
+    struct comm *c;
+    struct err_call call;
+    int64_t start;
+};
+
+static struct timed begin(struct comm *c, const char *call, struct err *err)
 {
-    c->ns += clock_mono_ns() - start;
-    return rc;
+    return (struct timed){.c = c,
+                          .call = err_enter(err, "comm", c->ops->name, call),
+                          .start = clock_mono_ns()};
+}
+
+static enum rc end(const struct timed *t, enum rc rc)
+{
+    comm_add_ns(t->c, clock_mono_ns() - t->start);
+    return err_leave(&t->call, rc);
 }
 
 enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err)
@@ -86,6 +124,68 @@ enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err)
     return rc;
 }
 
+static const char *missing_method(const struct comm_ops *o)
+{
+    const struct {
+        const char *name;
+        bool there;
+    } methods[] = {
+        {"open", o->open},
+        {"dup", o->dup},
+        {"close", o->close},
+        {"abort", o->abort},
+        {"barrier", o->barrier},
+        {"broadcast", o->broadcast},
+        {"all_reduce", o->all_reduce},
+        {"reduce_scatter", o->reduce_scatter},
+        {"all_gather", o->all_gather},
+        {"all_to_all", o->all_to_all},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (!methods[i].there)
+            return methods[i].name;
+    return NULL;
+}
+
+/* What open() and dup() gave is a comm with all methods, and the rank that was asked for; of
+ * any world where `world` is 0.
+ */
+static enum rc check_comm(const struct err_call *call, struct comm *c, int rank,
+                          int world)
+{
+    if (!c || !c->ops)
+        return err_broken(call, "succeeded without a comm");
+    const char *lacks = missing_method(c->ops);
+    bool one = c->rank >= 0 && c->rank < c->world;
+    if (!lacks && one && (!world || (c->rank == rank && c->world == world)))
+        return RC_OK;
+    enum rc rc = lacks  ? err_broken(call, "gave a comm that has no %s()", lacks)
+                 : !one ? err_broken(call, "gave rank %d of %d ranks", c->rank, c->world)
+                        : err_broken(call, "gave rank %d of %d ranks, not rank %d of %d",
+                                     c->rank, c->world, rank, world);
+    if (c->ops->close)
+        c->ops->close(c);
+    return rc;
+}
+
+enum rc comm_open_by(const struct comm_ops *ops, const struct comm_conf *conf,
+                     struct comm **out, struct err *err)
+{
+    struct err_call call = err_enter(err, "comm", ops->name, "open");
+    struct comm *c = NULL;
+    if (!ops->open)
+        return err_broken(&call, "is missing");
+    enum rc rc = err_leave(&call, ops->open(conf, &c, err));
+    if (!rc)
+        rc = check_comm(&call, c, conf->rank, conf->world);
+    if (rc)
+        return rc;
+    if (!c->inner && c->step != conf->step) /* one that reads it early has set it */
+        c->step = conf->step;
+    *out = c;
+    return RC_OK;
+}
+
 enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
                   struct err *err)
 {
@@ -98,15 +198,52 @@ enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **
         if (strcmp(implementations[i]->name, name) == 0)
             ops = implementations[i];
     enum rc rc = ops ? RC_OK : comm_plugin_find(name, &ops, err);
-    return rc ? rc : ops->open(conf, out, err);
+    return rc ? rc : comm_open_by(ops, conf, out, err);
+}
+
+enum ranks_are { ALONE, THREADS, PROCESSES, USUAL };
+static const struct {
+    const char *name;
+    enum ranks_are ranks;
+} kinds[] = {
+#define COMM(name, ranks) {#name, ranks},
+#define COMM_PLUGIN(name, library, ranks) {#name, ranks},
+#include "comm/comms.def"
+};
+
+enum rc comm_of_processes(const char *wanted, const char **name, struct err *err)
+{
+    char there[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (kinds[i].ranks != PROCESSES && kinds[i].ranks != USUAL)
+            continue;
+        if (wanted ? strcmp(kinds[i].name, wanted) == 0 : kinds[i].ranks == USUAL) {
+            *name = kinds[i].name;
+            return RC_OK;
+        }
+        if (n < sizeof(there))
+            n += (size_t)snprintf(there + n, sizeof(there) - n, "%s%s", n ? ", " : "",
+                                  kinds[i].name);
+    }
+    return err_coded(err, RC_INVAL, E2504,
+                     "comm '%s' does not connect processes; those that do: %s",
+                     wanted ? wanted : "", there);
 }
 
 enum rc comm_dup(struct comm *c, struct comm **out, struct err *err)
 {
-    if (c)
-        return c->ops->dup(c, out, err);
     *out = NULL;
-    return RC_OK;
+    if (!c)
+        return RC_OK;
+    struct err_call call = err_enter(err, "comm", c->ops->name, "dup");
+    struct comm *second = NULL;
+    enum rc rc = err_leave(&call, c->ops->dup(c, &second, err));
+    if (!rc)
+        rc = check_comm(&call, second, c->rank, c->world);
+    if (!rc)
+        *out = second;
+    return rc;
 }
 
 void comm_close(struct comm *c)
@@ -163,68 +300,115 @@ static enum rc check_types(struct comm *c, const char *call, struct comm_mem in,
 
 enum rc comm_barrier(struct comm *c, struct err *err)
 {
-    int64_t start = clock_mono_ns();
-    return c ? timed(c, start, c->ops->barrier(c, err)) : RC_OK;
+    if (!c)
+        return RC_OK;
+    struct timed t = begin(c, "barrier", err);
+    return end(&t, c->ops->barrier(c, err));
 }
 
 enum rc comm_broadcast(struct comm *c, struct comm_mem data, int64_t n, int root,
                        struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
-    int64_t start = clock_mono_ns();
     enum rc rc = check_count(c, "broadcast", n, err);
     if (!rc && (root < 0 || root >= to->world)) {
         rc = err_coded(err, RC_INVAL, E2503, "broadcast: root %d of %d ranks", root,
                        to->world);
         refuse(c, rc, err);
     }
-    return rc ? rc : timed(to, start, to->ops->broadcast(to, data, n, root, err));
+    if (rc)
+        return rc;
+    struct timed t = begin(to, "broadcast", err);
+    return end(&t, to->ops->broadcast(to, data, n, root, err));
 }
 
 enum rc comm_all_reduce(struct comm *c, struct comm_mem data, int64_t n, enum comm_op op,
                         struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
-    int64_t start = clock_mono_ns();
     enum rc rc = check_count(c, "all_reduce", n, err);
-    return rc ? rc : timed(to, start, to->ops->all_reduce(to, data, n, op, err));
+    if (rc)
+        return rc;
+    struct timed t = begin(to, "all_reduce", err);
+    return end(&t, to->ops->all_reduce(to, data, n, op, err));
 }
 
 enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *counts,
                             struct comm_mem out, enum comm_op op, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
-    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "reduce_scatter", in, out, err);
     if (!rc)
         rc = check_counts(c, "reduce_scatter", counts, err);
-    return rc ? rc
-              : timed(to, start, to->ops->reduce_scatter(to, in, counts, out, op, err));
+    if (rc)
+        return rc;
+    struct timed t = begin(to, "reduce_scatter", err);
+    return end(&t, to->ops->reduce_scatter(to, in, counts, out, op, err));
 }
 
 enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
                         const int64_t *counts, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
-    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "all_gather", in, out, err);
     if (!rc)
         rc = check_counts(c, "all_gather", counts, err);
-    return rc ? rc : timed(to, start, to->ops->all_gather(to, in, out, counts, err));
+    if (rc)
+        return rc;
+    struct timed t = begin(to, "all_gather", err);
+    return end(&t, to->ops->all_gather(to, in, out, counts, err));
 }
 
 enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
                         struct comm_mem out, const int64_t *receive, struct err *err)
 {
     struct comm one = alone(), *to = c ? c : &one;
-    int64_t start = clock_mono_ns();
     enum rc rc = check_types(c, "all_to_all", in, out, err);
     if (!rc)
         rc = check_counts(c, "all_to_all", send, err);
     if (!rc)
         rc = check_counts(c, "all_to_all", receive, err);
-    return rc ? rc
-              : timed(to, start, to->ops->all_to_all(to, in, send, out, receive, err));
+    if (rc)
+        return rc;
+    struct timed t = begin(to, "all_to_all", err);
+    return end(&t, to->ops->all_to_all(to, in, send, out, receive, err));
+}
+
+/* Of a comm without send_all: numbers first, then elements. */
+static enum rc send_by_counts(struct comm *c, struct comm_mem in, const int64_t *send,
+                              const struct comm_inbox *out, int64_t *receive,
+                              struct err *err)
+{
+    enum rc rc = comm_exchange(c, send, receive, err);
+    if (rc)
+        return rc;
+    int64_t n = 0;
+    for (int r = 0; r < comm_world(c); r++)
+        n += receive[r];
+    struct comm_mem to = {.type = out->type, .data = out->reserve(out->arg, n)};
+    if (n && !to.data) {
+        rc = err_coded(err, RC_NOMEM, E2501,
+                       "rank %d of %d: send_all: no memory for %jd elements",
+                       comm_rank(c), comm_world(c), (intmax_t)n);
+        return refuse(c, rc, err);
+    }
+    return comm_all_to_all(c, in, send, to, receive, err);
+}
+
+enum rc comm_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                      const struct comm_inbox *out, int64_t *receive, struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc =
+        check_types(c, "send_all", in, (struct comm_mem){.type = out->type}, err);
+    if (!rc)
+        rc = check_counts(c, "send_all", send, err);
+    if (rc)
+        return rc;
+    if (!to->ops->send_all)
+        return send_by_counts(to, in, send, out, receive, err);
+    struct timed t = begin(to, "send_all", err);
+    return end(&t, to->ops->send_all(to, in, send, out, receive, err));
 }
 
 enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,

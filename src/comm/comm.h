@@ -31,6 +31,7 @@
 #define COMM_COMM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,7 +71,12 @@ struct comm_conf {
     struct comm_group *group; /* threads: what the ranks meet in; others: NULL */
     int64_t piece;            /* mpi: most elements of a message; 0: what MPI allows */
     int64_t silence_ms; /* mpi: a rank not heard of for so long fails the run; 0: off */
-    _Atomic int64_t *step; /* where comm_note_step() writes; NULL: in the comm */
+    /* Where comm_note_step() writes, as step + 1, so that a file of zeros says none; must
+     * outlive the comm. NULL: in the comm. comm_open() sees to it for every implementation;
+     * one that reads comm_step() in a thread of its own takes it over before it starts that.
+     * A comm of comm_dup() counts for itself, from none.
+     */
+    _Atomic int64_t *step;
 };
 #define COMM_TIMEOUT_MS 600000
 
@@ -78,15 +84,34 @@ struct comm_conf {
 struct comm {
     const struct comm_ops *ops;
     int rank, world;
-    int64_t ns;               /* that this rank has spent in calls */
-    _Atomic int64_t *step;    /* borrowed; NULL: own_step */
+    _Atomic int64_t ns; /* that this rank has spent in calls; comm.c counts */
+    /* Nobody waits for the call under way: it leaves the core to others. */
+    _Atomic bool patient;
+    _Atomic int64_t *step;    /* of comm_conf; borrowed; NULL: own_step */
     _Atomic int64_t own_step; /* + 1; 0: none yet */
-    _Atomic int speaker;      /* whose message of a failure counts */
+    /* Whose message of a failure counts: 0, unless the implementation learns that rank 0 is
+     * not heard of. It sets this, from any thread, before the call that fails returns.
+     */
+    _Atomic int speaker;
+    struct comm *inner; /* of comm_wrap.h: has the step and the speaker; else NULL */
+};
+
+/* Where elements go of which only the sender knows how many there are: `reserve` makes room
+ * for n of them, NULL when there is no memory.
+ */
+struct comm_inbox {
+    enum comm_type type;
+    void *(*reserve)(void *arg, int64_t n);
+    void *arg;
 };
 
 /* One way to reach the other ranks. The functions of this header check arguments, then
- * call these; `c` is never NULL here. A call on memory of a device that the
- * implementation does not know is RC_UNSUPPORTED (E2504).
+ * call these; `c` is never NULL here. A failure has a message; one that has none gets E0010.
+ * A call on memory of a device that the implementation does not know is RC_UNSUPPORTED (E2504).
+ *
+ * All methods must be there but send_all, which is made of two all_to_all else: comm_open()
+ * and comm_dup() refuse a comm without one of them, and success without a comm (E0011). A comm
+ * that changes a few calls of another starts from comm/comm_wrap.h.
  */
 struct comm_ops {
     const char *name, *summary;
@@ -105,16 +130,24 @@ struct comm_ops {
                           const int64_t *counts, struct err *err);
     enum rc (*all_to_all)(struct comm *c, struct comm_mem in, const int64_t *send,
                           struct comm_mem out, const int64_t *receive, struct err *err);
+    /* Optional. */
+    enum rc (*send_all)(struct comm *c, struct comm_mem in, const int64_t *send,
+                        const struct comm_inbox *out, int64_t *receive, struct err *err);
 };
 
-#define COMM(name) extern const struct comm_ops comm_##name##_ops;
+#define COMM(name, ranks) extern const struct comm_ops comm_##name##_ops;
 #include "comm/comms.def"
 
-/* By its name in comms.def; RC_NOTFOUND (E2504). Opening is collective where ranks are
+/* By its name in comms.def; RC_NOTFOUND (E2504), RC_INVAL (E0011). Opening is collective where ranks are
  * processes. On success *out is the caller's, to comm_close().
  */
 enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
                   struct err *err) MUST_CHECK;
+/* The comm of ranks that are processes: the one called `wanted`, or the first of comms.def
+ * where that is NULL. RC_INVAL (E2504): `wanted` is none of them. *name is a constant.
+ */
+enum rc comm_of_processes(const char *wanted, const char **name,
+                          struct err *err) MUST_CHECK;
 /* Collective: a second comm among the same ranks, for another thread of each. */
 enum rc comm_dup(struct comm *c, struct comm **out, struct err *err) MUST_CHECK;
 /* NULL is fine; the comms of a process in any order. A peer that still waits for this rank
@@ -135,6 +168,9 @@ void comm_note_step(struct comm *c, int64_t step);
 int64_t comm_step(const struct comm *c);
 /* Nanoseconds that this rank has spent in calls so far, most of them waiting. */
 int64_t comm_ns(const struct comm *c);
+void comm_add_ns(struct comm *c, int64_t ns);
+/* Calls leave the core to whoever computes, because nobody waits for them. Any thread. */
+void comm_be_patient(struct comm *c, bool patient);
 /* The rank that tells the user why a run failed: 0, unless that one is not heard of. */
 int comm_speaker(const struct comm *c);
 
@@ -168,6 +204,12 @@ enum rc comm_gather_bytes(struct comm *c, const void *own, int64_t n_own, void *
 enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
                         struct comm_mem out, const int64_t *receive,
                         struct err *err) MUST_CHECK;
+/* The same where receivers do not know what they will get: receive[s] is what came from rank
+ * s. RC_NOMEM.
+ */
+enum rc comm_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                      const struct comm_inbox *out, int64_t *receive,
+                      struct err *err) MUST_CHECK;
 /* One number for each rank: receive[s] is what rank s gave as send[this rank]. */
 enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
                       struct err *err) MUST_CHECK;

@@ -16,4 +16,8 @@ enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err) MUST_CH
 enum rc comm_plugin_find(const char *name, const struct comm_ops **out,
                          struct err *err) MUST_CHECK;
 
+/* comm_open() of this table, whatever comms.def says. */
+enum rc comm_open_by(const struct comm_ops *ops, const struct comm_conf *conf,
+                     struct comm **out, struct err *err) MUST_CHECK;
+
 #endif

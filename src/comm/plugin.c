@@ -11,7 +11,7 @@
 static const struct {
     const char *name, *library;
 } plugins[] = {
-#define COMM_PLUGIN(name, library) {#name, library},
+#define COMM_PLUGIN(name, library, ranks) {#name, library},
 #include "comm/comms.def"
 };
 

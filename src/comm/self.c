@@ -81,6 +81,18 @@ static enum rc self_all_to_all(struct comm *c, struct comm_mem in, const int64_t
     return copy_all(c, in, out, send[0], err);
 }
 
+static enum rc self_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                             const struct comm_inbox *out, int64_t *receive,
+                             struct err *err)
+{
+    struct comm_mem to = {.type = out->type, .data = out->reserve(out->arg, send[0])};
+    receive[0] = send[0];
+    if (!to.data && send[0])
+        return err_coded(err, RC_NOMEM, E2501, "send_all: no memory for %jd elements",
+                         (intmax_t)send[0]);
+    return copy_all(c, in, to, send[0], err);
+}
+
 const struct comm_ops comm_self_ops = {
     .name = "self",
     .summary = "one rank",
@@ -94,4 +106,5 @@ const struct comm_ops comm_self_ops = {
     .reduce_scatter = self_reduce_scatter,
     .all_gather = self_all_gather,
     .all_to_all = self_all_to_all,
+    .send_all = self_send_all,
 };

@@ -470,6 +470,46 @@ static enum rc threads_all_to_all(struct comm *c, struct comm_mem in, const int6
     return RC_OK;
 }
 
+/* Who has no memory breaks the group: the others are told by the next call. */
+static enum rc take_posts(struct comm *c, const struct comm_inbox *out,
+                          const int64_t *receive, struct err *err)
+{
+    struct comm_group *g = group_of(c);
+    int64_t n = sum_before(receive, c->world);
+    unsigned char *to = out->reserve(out->arg, n);
+    if (!to && n) {
+        enum rc rc = err_coded(err, RC_NOMEM, E2501,
+                               "rank %d of %d: send_all: no memory for %jd elements",
+                               c->rank, c->world, (intmax_t)n);
+        threads_abort(c, err);
+        return rc;
+    }
+    for (int r = 0; r < c->world; r++) {
+        copy_posted(g, r, sum_before(g->posts[r].counts, c->rank), receive[r], to);
+        to += receive[r] ? (size_t)receive[r] * comm_type_size(out->type) : 0;
+    }
+    return RC_OK;
+}
+
+static enum rc threads_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                                const struct comm_inbox *out, int64_t *receive,
+                                struct err *err)
+{
+    struct comm_group *g = group_of(c);
+    enum rc rc = comm_on_host(c, in, err);
+    struct post post = {
+        .call = {.kind = CALL_SEND_ALL, .type = in.type}, .in = in.data, .counts = send};
+    if (!rc)
+        rc = meet_first(c, &post, err);
+    if (rc)
+        return rc;
+    for (int r = 0; r < c->world; r++)
+        receive[r] = g->posts[r].counts[c->rank];
+    rc = take_posts(c, out, receive, err);
+    meet_again(c);
+    return rc;
+}
+
 const struct comm_ops comm_threads_ops = {
     .name = "threads",
     .summary = "ranks that are threads of one process",
@@ -483,4 +523,5 @@ const struct comm_ops comm_threads_ops = {
     .reduce_scatter = threads_reduce_scatter,
     .all_gather = threads_all_gather,
     .all_to_all = threads_all_to_all,
+    .send_all = threads_send_all,
 };

@@ -59,16 +59,7 @@ void easyrec_put_int(struct compat_easyrec *x, struct node *map, const char *key
 
 const struct node *easyrec_at(const struct node *map, const char *key, size_t i)
 {
-    for (size_t k = 0; map && map->kind == NODE_MAP && k < map->map.n; k++) {
-        const struct node *v = map->map.at[k].value;
-        if (!str_is(map->map.at[k].key, key))
-            continue;
-        size_t n = v->kind == NODE_LIST ? v->list.n : 1;
-        if (i < n)
-            return v->kind == NODE_LIST ? v->list.at[i] : v;
-        i -= n;
-    }
-    return NULL;
+    return node_nth(map, str_c(key), i);
 }
 
 void easyrec_copy(struct compat_easyrec *x, const struct node *from, const char *key,

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "compat/front.h"
+#include "compat/paddlerec.h"
 #include "compat/tzrec.h"
 
 static void pass_on(const char *program, const struct front_args *in,
@@ -28,7 +29,10 @@ static int module_at(const struct front_args *in)
 {
     for (int i = 0; i + 1 < in->argc && in->argv[i][0] == '-'; i++)
         if (strcmp(in->argv[i], "-m") == 0)
-            return tzrec_is_module(in->argv[i + 1]) ? i + 1 : -1;
+            return tzrec_is_module(in->argv[i + 1]) ||
+                           paddlerec_is_module(in->argv[i + 1])
+                       ? i + 1
+                       : -1;
         else if (strcmp(in->argv[i], "-c") == 0)
             return -1;
     return in->argc && str_ends(in->argv[0], ".py") && tzrec_is_module(in->argv[0]) ? 0
@@ -53,6 +57,8 @@ static enum rc python_translate(const struct front_args *in, struct front_call *
     }
     struct front_args rest = {
         .argc = in->argc - at - 1, .argv = in->argv + at + 1, .env = in->env};
+    if (paddlerec_is_module(in->argv[at]))
+        return paddlerec_translate(&rest, out, err);
     return tzrec_translate(in->argv[at], &rest, out, err);
 }
 

@@ -11,7 +11,7 @@
 
 /* Of cublas_v2.h and library_types.h. */
 enum { OP_PLAIN = 0, OP_TURNED = 1 };
-enum { TYPE_F32 = 0 };
+enum { TYPE_F32 = 0, TYPE_BF16 = 14 };
 enum { COMPUTE_F32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77 };
 enum { ALGORITHM_DEFAULT = -1 };
 
@@ -39,6 +39,8 @@ enum rc blas_open(struct blas *b, cuda_stream s, struct err *err)
     int failed = create(&b->handle);
     if (!failed)
         failed = set_stream(b->handle, s);
+    if (!failed)
+        b->lt = blas_lt_open(s);
     return failed
                ? err_coded(err, RC_IO, E2602, "cuBLAS does not start: status %d", failed)
                : RC_OK;
@@ -46,6 +48,7 @@ enum rc blas_open(struct blas *b, cuda_stream s, struct err *err)
 
 void blas_close(struct blas *b)
 {
+    blas_lt_close(b->lt);
     if (b->handle)
         b->destroy(b->handle);
     if (b->lib)
@@ -53,20 +56,25 @@ void blas_close(struct blas *b)
     *b = (struct blas){0};
 }
 
-static int compute_of(enum blas_precision p)
+int blas_type_of(bool bf16)
+{
+    return bf16 ? TYPE_BF16 : TYPE_F32;
+}
+
+int blas_compute_of(enum blas_precision p)
 {
     return p == BLAS_F32 ? COMPUTE_F32 : p == BLAS_TF32 ? COMPUTE_TF32 : COMPUTE_BF16;
 }
 
 int blas_product(struct blas *b, enum blas_precision precision, struct blas_matrix x,
-                 struct blas_matrix y, int64_t m, int64_t n, int64_t k, bool add,
-                 float *c, int64_t ldc)
+                 struct blas_matrix y, int64_t k, bool add, struct blas_out c)
 {
     float one = 1, keep = add ? 1 : 0;
-    if (m == 0 || n == 0)
+    if (c.rows == 0 || c.width == 0)
         return 0;
-    return b->gemm_ex(b->handle, y.turned ? OP_TURNED : OP_PLAIN,
-                      x.turned ? OP_TURNED : OP_PLAIN, (int)n, (int)m, (int)k, &one, y.at,
-                      TYPE_F32, (int)y.ld, x.at, TYPE_F32, (int)x.ld, &keep, c, TYPE_F32,
-                      (int)ldc, compute_of(precision), ALGORITHM_DEFAULT);
+    return b->gemm_ex(
+        b->handle, y.turned ? OP_TURNED : OP_PLAIN, x.turned ? OP_TURNED : OP_PLAIN,
+        (int)c.width, (int)c.rows, (int)k, &one, y.at, blas_type_of(y.bf16), (int)y.ld,
+        x.at, blas_type_of(x.bf16), (int)x.ld, &keep, c.at, blas_type_of(c.bf16),
+        (int)c.ld, blas_compute_of(x.bf16 ? BLAS_F32 : precision), ALGORITHM_DEFAULT);
 }

@@ -29,12 +29,15 @@ double *cuda_totals(struct cuda *c, int64_t n);
 void cuda_read_totals(struct cuda *c, double *to, int64_t n);
 void cuda_note(struct cuda *c, int code); /* of a call; the first failure is kept */
 
+struct cuda_room;
+
 /* One op while it runs. */
 struct cuda_run {
     const struct op_run *op;
     struct cuda *cuda;
     const int64_t *const *offsets; /* by axis, the card's */
     bool tf32;                     /* of products in f32 */
+    struct cuda_room *kept; /* the op's own, from the forward to the backward pass */
 };
 
 struct cuda_op {
@@ -54,6 +57,32 @@ enum rc host_op_create(const struct graph *g, struct op_node *n, struct host_op 
 void host_op_destroy(struct host_op *h);
 void host_op_forward(struct host_op *h, struct graph *g, struct op_node *n);
 void host_op_backward(struct host_op *h, struct graph *g, struct op_node *n);
+
+/* Memory that grows: on the card, or of the host where copies to the card are quick. */
+struct cuda_room {
+    void *at;
+    size_t bytes;
+};
+/* Room for `bytes`; contents are lost when it grows. False: there is none. */
+bool cuda_room_card(struct cuda_room *r, size_t bytes);
+bool cuda_room_host(struct cuda_room *r, size_t bytes);
+void cuda_room_release(struct cuda_room *r, bool host);
+
+/* op_node.state of a linear layer (linear_plan.c). */
+struct cuda_linear {
+    bool own_stride;  /* its input has columns up to cuda_padded() to itself */
+    bool bf16;        /* its factors are rounded to bf16 in memory (op/linear_bf16.c) */
+    bool in16, out16; /* its input, its output are bf16, and their gradients */
+    struct cuda_room x, w; /* the factors as bf16; w: then the bias */
+};
+void cuda_linear_plan(struct graph *g);
+void cuda_linear_release(struct graph *g);
+
+/* The next multiple of 16 bytes, in floats. */
+static inline int64_t cuda_padded(int64_t floats)
+{
+    return (floats + 3) / 4 * 4;
+}
 
 extern const struct executor_ops cuda_executor;
 extern const struct lookup_ops cuda_lookup_ops;

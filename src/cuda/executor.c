@@ -18,6 +18,7 @@ struct cuda_plan {
     int64_t *offsets[AXES_MAX]; /* the card's copies */
     int64_t room[AXES_MAX];     /* elements of each */
     double *sums;               /* of losses */
+    struct cuda_room *kept;     /* [ops]: what an op keeps for its backward pass */
 };
 
 static const struct cuda_op *choose(const struct op_node *n)
@@ -59,10 +60,31 @@ static bool can_be_inside(const struct graph *g, const struct nn_val *v)
     return v->by ? !v->kept : g->options.device_inputs && v->needs_grad;
 }
 
+static bool has_reshape_inside(const struct graph *g, const struct nn_val *v)
+{
+    for (size_t i = 0; i < g->vals.n; i++)
+        if (g->vals.at[i]->host == v)
+            return true;
+    return false;
+}
+
+/* Rows of concats begin at multiples of 16 bytes, which products want. */
+static void pad_concats(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct nn_val *v = g->ops.at[i]->out[0];
+        int64_t width = nn_shape_width(&v->shape);
+        if (strcmp(g->ops.at[i]->op->name, op_concat.name) == 0 && v->shape.n_dims == 1 &&
+            !v->kept && !v->host && !graph_is_loss(g, v) && !has_reshape_inside(g, v))
+            v->stride = cuda_padded(width);
+    }
+}
+
 /* Multiples of 16 bytes, so that wide reads and writes stay possible. */
 static bool is_aligned(const struct nn_val *out, int64_t col)
 {
-    return col % 4 == 0 && nn_shape_width(&out->shape) % 4 == 0;
+    int64_t stride = out->stride ? out->stride : nn_shape_width(&out->shape);
+    return col % 4 == 0 && stride % 4 == 0;
 }
 
 static void place_in_concats(struct graph *g)
@@ -87,6 +109,7 @@ static enum rc plan(struct graph *g, struct err *err)
     enum rc rc = RC_OK;
     p->host = mem_calloc(g->ops.n + 1, sizeof(*p->host));
     p->sums = mem_calloc(g->losses.n + 1, sizeof(*p->sums));
+    p->kept = mem_calloc(g->ops.n + 1, sizeof(*p->kept));
     for (size_t i = 0; i < g->ops.n && !rc; i++) {
         struct op_node *n = g->ops.at[i];
         n->impl = choose(n);
@@ -97,7 +120,9 @@ static enum rc plan(struct graph *g, struct err *err)
     }
     g->n_forward = g->n_backward = (int)g->ops.n;
     place_reshapes(g);
+    pad_concats(g);
     place_in_concats(g);
+    cuda_linear_plan(g);
     return rc;
 }
 
@@ -108,10 +133,14 @@ static void release(struct graph *g)
         return;
     for (size_t i = 0; i < g->ops.n; i++)
         host_op_destroy(p->host[i]);
+    for (size_t i = 0; i < g->ops.n; i++)
+        cuda_room_release(&p->kept[i], false);
+    cuda_linear_release(g);
     for (int i = 0; i < AXES_MAX; i++)
         cudaFree(p->offsets[i]);
     mem_free(p->host);
     mem_free(p->sums);
+    mem_free(p->kept);
     mem_free(p);
     g->plan = NULL;
 }
@@ -144,8 +173,9 @@ static void new_rows(struct graph *g)
 static struct cuda_run run_of(const struct graph *g, const struct op_node *n)
 {
     const struct cuda_plan *p = g->plan;
-    return (struct cuda_run){&n->run, cuda_of(g->device),
-                             (const int64_t *const *)p->offsets, g->options.tf32};
+    return (struct cuda_run){
+        &n->run, cuda_of(g->device), (const int64_t *const *)p->offsets,
+        g->options.tf32 || g->options.precision == GEMM_BF16, &p->kept[n->forward_at]};
 }
 
 static void sum_losses(struct graph *g)

@@ -35,10 +35,12 @@ static void card_destroy(struct lookup *lookup)
         cuda_work_release(&l->works.at[i]);
     for (size_t i = 0; i < l->host_rooms.n; i++)
         cuda_room_release(&l->host_rooms.at[i], true);
-    struct CUevent_st *events[] = {l->copied, l->sorted, l->done};
-    for (size_t i = 0; i < ARRAY_LEN(events); i++)
-        if (events[i])
-            cudaEventDestroy(events[i]);
+    for (int i = 0; i < CUDA_SIDES; i++) {
+        struct CUevent_st *events[] = {l->copied[i], l->sorted[i], l->done[i]};
+        for (size_t k = 0; k < ARRAY_LEN(events); k++)
+            if (events[k])
+                cudaEventDestroy(events[k]);
+    }
     if (l->ids)
         cudaStreamDestroy(l->ids);
     if (l->shared)
@@ -57,10 +59,12 @@ static void card_destroy(struct lookup *lookup)
 
 static enum rc open_queue(struct cuda_lookup *l, struct err *err)
 {
-    struct CUevent_st **events[] = {&l->copied, &l->sorted, &l->done};
     int code = (int)cudaStreamCreateWithFlags(&l->ids, cudaStreamNonBlocking);
-    for (size_t i = 0; i < ARRAY_LEN(events) && !code; i++)
-        code = (int)cudaEventCreateWithFlags(events[i], cudaEventDisableTiming);
+    for (int i = 0; i < CUDA_SIDES; i++) {
+        struct CUevent_st **events[] = {&l->copied[i], &l->sorted[i], &l->done[i]};
+        for (size_t k = 0; k < ARRAY_LEN(events) && !code; k++)
+            code = (int)cudaEventCreateWithFlags(events[k], cudaEventDisableTiming);
+    }
     if (!code)
         return RC_OK;
     return err_coded(err, RC_IO, E2603, "%s: %s", l->cuda->name,
@@ -113,7 +117,8 @@ static int first_like(const struct cuda_lookup *l, const struct embed_slot_conf 
 }
 
 /* A slot of the host's lookup has an output for itself. */
-static int add_host_slot(struct cuda_lookup *l, const struct embed_slot_conf *conf)
+static int add_host_slot(struct cuda_lookup *l, const struct embed_slot_conf *conf,
+                         struct err *err)
 {
     struct embed_slot_conf own = *conf;
     own.output = (int)l->host_uses.n;
@@ -122,10 +127,11 @@ static int add_host_slot(struct cuda_lookup *l, const struct embed_slot_conf *co
     VEC_PUSH(&l->host_ids, (struct embed_slot_ids){0});
     VEC_PUSH(&l->host_views, (struct view){0});
     VEC_PUSH(&l->host_rooms, (struct cuda_room){0});
-    return lookup_add_slot(l->host, &own);
+    return lookup_add_slot(l->host, &own, err);
 }
 
-static int card_add_slot(struct lookup *lookup, const struct embed_slot_conf *conf)
+static int card_add_slot(struct lookup *lookup, const struct embed_slot_conf *conf,
+                         struct err *err)
 {
     struct cuda_lookup *l = card(lookup);
     const struct cuda_home *home = &l->tables->homes.at[conf->table];
@@ -139,13 +145,13 @@ static int card_add_slot(struct lookup *lookup, const struct embed_slot_conf *co
                            .rows = lookup_table(l->host, conf->table)->rows};
     u->conf.feature = u->feature;
     if (u->group < 0)
-        u->host_slot = add_host_slot(l, conf);
+        u->host_slot = add_host_slot(l, conf, err);
     else
         u->at = (int)l->works.at[u->group].uses.n;
     if (u->group >= 0)
         VEC_PUSH(&l->works.at[u->group].uses, (int)l->uses.n);
     VEC_PUSH(&l->uses, u);
-    return (int)l->uses.n - 1;
+    return u->group < 0 && u->host_slot < 0 ? -1 : (int)l->uses.n - 1;
 }
 
 static int card_n_tables(const struct lookup *l)
@@ -310,16 +316,16 @@ static enum rc card_forward(struct lookup *lookup, const struct view *outputs,
     struct cuda_lookup *l = card(lookup);
     cuda_stream s = l->cuda->stream;
     enum rc rc = RC_OK;
-    cuda_note(l->cuda, (int)cudaStreamWaitEvent(s, l->copied, 0));
+    cuda_note(l->cuda, (int)cudaStreamWaitEvent(s, l->copied[l->side], 0));
     for (size_t i = 0; i < l->works.n && !rc; i++) {
         struct cuda_work *w = &l->works.at[i];
         struct seen seen;
         rc = give_views(l, (int)i, OUTPUTS, outputs, &seen, err);
         if (!rc)
-            cuda_gather(s, l->tables->groups.at[i].rows, w->batch, w->views[OUTPUTS].at,
-                        seen.aligned);
+            cuda_gather(s, l->tables->groups.at[i].rows, w->now->batch,
+                        w->views[OUTPUTS].at, seen.aligned);
     }
-    cuda_note(l->cuda, (int)cudaEventRecord(l->done, s));
+    cuda_note(l->cuda, (int)cudaEventRecord(l->done[l->side], s));
     return rc ? rc : forward_host(l, outputs, err);
 }
 
@@ -365,7 +371,7 @@ static enum rc card_update(struct lookup *lookup, const struct view *grads,
     struct cuda_lookup *l = card(lookup);
     cuda_stream s = l->cuda->stream;
     enum rc rc = RC_OK;
-    cuda_note(l->cuda, (int)cudaStreamWaitEvent(s, l->sorted, 0));
+    cuda_note(l->cuda, (int)cudaStreamWaitEvent(s, l->sorted[l->side], 0));
     for (size_t i = 0; i < l->works.n && !rc; i++) {
         struct cuda_work *w = &l->works.at[i];
         const struct cuda_group *g = &l->tables->groups.at[i];
@@ -374,10 +380,11 @@ static enum rc card_update(struct lookup *lookup, const struct view *grads,
             continue;
         rc = give_views(l, (int)i, GRADS, grads, &seen, err);
         if (!rc)
-            cuda_rows_update(s, g->rows, w->batch, w->sorted, w->views[GRADS].at,
-                             rule_at(&g->opt, step), seen.aligned, seen.all);
+            cuda_rows_update(s, g->rows, w->now->batch, w->now->sorted,
+                             w->views[GRADS].at, rule_at(&g->opt, step), seen.aligned,
+                             seen.all);
     }
-    cuda_note(l->cuda, (int)cudaEventRecord(l->done, s));
+    cuda_note(l->cuda, (int)cudaEventRecord(l->done[l->side], s));
     return rc ? rc : update_host(l, grads, step, err);
 }
 

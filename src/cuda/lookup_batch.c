@@ -71,12 +71,12 @@ static enum rc no_memory(const struct cuda_lookup *l, size_t n, struct err *err)
 /* The card's side of what has been laid out in `staged`. */
 static void bind_given(struct cuda_work *w)
 {
-    const char *host = w->staged.at;
-    char *card = w->given.at;
-    w->batch.slots = (const void *)(card + ((const char *)w->slots - host));
-    w->batch.keys = (void *)(card + ((const char *)w->keys - host));
-    w->batch.offsets = (const void *)(card + ((const char *)w->offsets - host));
-    w->batch.weights = (const void *)(card + ((const char *)w->weights - host));
+    const char *host = w->now->staged.at;
+    char *card = w->now->given.at;
+    w->now->batch.slots = (const void *)(card + ((const char *)w->now->slots - host));
+    w->now->batch.keys = (void *)(card + ((const char *)w->now->keys - host));
+    w->now->batch.offsets = (const void *)(card + ((const char *)w->now->offsets - host));
+    w->now->batch.weights = (const void *)(card + ((const char *)w->now->weights - host));
 }
 
 static bool reserve_given(struct cuda_work *w, const struct totals *t)
@@ -84,14 +84,14 @@ static bool reserve_given(struct cuda_work *w, const struct totals *t)
     size_t slots = w->uses.n * sizeof(struct cuda_slot);
     size_t bytes = rounded(slots) + rounded(t->keys * 4) + rounded(t->offsets * 4) +
                    rounded(t->weights * 4);
-    if (!cuda_room_host(&w->staged, bytes) || !cuda_room_card(&w->given, bytes))
+    if (!cuda_room_host(&w->now->staged, bytes) || !cuda_room_card(&w->now->given, bytes))
         return false;
-    char *at = w->staged.at;
-    w->slots = (void *)carve(&at, slots);
-    w->keys = (void *)carve(&at, t->keys * 4);
-    w->offsets = (void *)carve(&at, t->offsets * 4);
-    w->weights = (void *)carve(&at, t->weights * 4);
-    w->bytes = bytes;
+    char *at = w->now->staged.at;
+    w->now->slots = (void *)carve(&at, slots);
+    w->now->keys = (void *)carve(&at, t->keys * 4);
+    w->now->offsets = (void *)carve(&at, t->offsets * 4);
+    w->now->weights = (void *)carve(&at, t->weights * 4);
+    w->now->bytes = bytes;
     bind_given(w);
     return true;
 }
@@ -100,19 +100,19 @@ static bool reserve_made(struct cuda_work *w, size_t n, int64_t dim)
 {
     size_t words = rounded(n * 4), runs = n / CUDA_RUN_MAX + 1;
     size_t temp = cuda_sort_temp((uint32_t)n);
-    struct cuda_sorted *o = &w->sorted;
+    struct cuda_sorted *o = &w->now->sorted;
     size_t bytes = words * 6 + rounded(n) + rounded(3 * 4) + rounded(runs * 2 * 4) +
                    rounded(runs * 2 * 4) + rounded(runs * 2 * (size_t)dim * 4) +
                    rounded(temp);
-    if (!cuda_room_card(&w->made, bytes))
+    if (!cuda_room_card(&w->now->made, bytes))
         return false;
-    char *at = w->made.at;
+    char *at = w->now->made.at;
     o->occurrences = (void *)carve(&at, n * 4);
     o->sorted = (void *)carve(&at, n * 4);
     o->sorted_keys = (void *)carve(&at, n * 4);
     o->starts = (void *)carve(&at, n * 4);
-    w->batch.from = (void *)carve(&at, n * 4);
-    w->batch.scales = (void *)carve(&at, n * 4);
+    w->now->batch.from = (void *)carve(&at, n * 4);
+    w->now->batch.scales = (void *)carve(&at, n * 4);
     o->firsts = (void *)carve(&at, n);
     o->counts = (void *)carve(&at, 3 * 4);
     o->longs = (void *)carve(&at, runs * 2 * 4);
@@ -134,9 +134,9 @@ static int bits_for(int64_t n)
 /* An occurrence is named by 32 bits. */
 static enum rc choose_shift(struct cuda_work *w, const struct totals *t, struct err *err)
 {
-    w->sorted.shift = bits_for(t->most_keys);
-    if (t->keys < (size_t)1 << 31 && w->sorted.shift < 32 &&
-        w->uses.n <= (size_t)1 << (32 - w->sorted.shift))
+    w->now->sorted.shift = bits_for(t->most_keys);
+    if (t->keys < (size_t)1 << 31 && w->now->sorted.shift < 32 &&
+        w->uses.n <= (size_t)1 << (32 - w->now->sorted.shift))
         return RC_OK;
     return err_set(
         err, RC_INVAL,
@@ -162,7 +162,7 @@ static void place_slots(struct cuda_lookup *l, struct cuda_work *w)
                               .weights = u->ids.weights ? weights : -1,
                               .mean = u->conf.pooling == EMBED_MEAN && u->ids.offsets};
         if (u->follows) {
-            struct cuda_slot *f = &w->slots[first->at];
+            struct cuda_slot *f = &w->now->slots[first->at];
             s = *f;
             s.follows = 1;
             f->twin = (int32_t)i;
@@ -171,7 +171,7 @@ static void place_slots(struct cuda_lookup *l, struct cuda_work *w)
             offsets += u->ids.offsets ? u->ids.rows + 1 : 0;
             weights += u->ids.weights ? n : 0;
         }
-        w->slots[i] = s;
+        w->now->slots[i] = s;
     }
 }
 
@@ -185,9 +185,9 @@ static enum rc lay_out(struct cuda_lookup *l, struct cuda_work *w, int group,
     int64_t dim = l->tables->groups.at[group].rows.dim;
     if (!reserve_given(w, &t) || (training && !reserve_made(w, t.keys, dim)))
         return no_memory(l, t.keys, err);
-    w->batch.n = (uint32_t)t.keys;
-    w->batch.n_slots = (int32_t)w->uses.n;
-    w->batch.most_rows = (uint32_t)t.most_rows;
+    w->now->batch.n = (uint32_t)t.keys;
+    w->now->batch.n_slots = (int32_t)w->uses.n;
+    w->now->batch.most_rows = (uint32_t)t.most_rows;
     place_slots(l, w);
     return RC_OK;
 }
@@ -214,7 +214,7 @@ static void narrow_piece(const struct cuda_lookup *l, struct cuda_piece *p)
     const struct cuda_use *u = l->uses.at[p->use];
     const struct cuda_work *w = &l->works.at[u->group];
     const int64_t *ids = u->ids.ids + first_id(u);
-    uint32_t *keys = w->keys + w->slots[u->at].begin,
+    uint32_t *keys = w->now->keys + w->now->slots[u->at].begin,
              none = l->tables->groups.at[u->group].rows.rows;
     int64_t valid = 0, most = -1;
     for (int64_t k = p->begin; k < p->end; k++) {
@@ -240,11 +240,11 @@ static void narrow_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
 static void narrow_rest(const struct cuda_lookup *l, const struct cuda_use *u)
 {
     const struct cuda_work *w = &l->works.at[u->group];
-    const struct cuda_slot *s = &w->slots[u->at];
+    const struct cuda_slot *s = &w->now->slots[u->at];
     for (int64_t r = 0; s->offsets >= 0 && r <= u->ids.rows; r++)
-        w->offsets[s->offsets + r] = (uint32_t)(u->ids.offsets[r] - first_id(u));
+        w->now->offsets[s->offsets + r] = (uint32_t)(u->ids.offsets[r] - first_id(u));
     if (s->weights >= 0)
-        memcpy(w->weights + s->weights, u->ids.weights + first_id(u),
+        memcpy(w->now->weights + s->weights, u->ids.weights + first_id(u),
                (size_t)s->n * sizeof(float));
 }
 
@@ -274,12 +274,12 @@ static enum rc outside(const struct cuda_lookup *l, const struct cuda_piece *p,
 static enum rc check_pieces(struct cuda_lookup *l, struct err *err)
 {
     for (size_t i = 0; i < l->works.n; i++)
-        l->works.at[i].batch.n_valid = 0;
+        l->works.at[i].now->batch.n_valid = 0;
     for (size_t i = 0; i < l->pieces.n; i++) {
         const struct cuda_piece *p = &l->pieces.at[i];
         if (p->bad >= 0)
             return outside(l, p, err);
-        l->works.at[l->uses.at[p->use]->group].batch.n_valid += (uint32_t)p->valid;
+        l->works.at[l->uses.at[p->use]->group].now->batch.n_valid += (uint32_t)p->valid;
     }
     return RC_OK;
 }
@@ -288,26 +288,27 @@ static void send(struct cuda_lookup *l, int group, bool training)
 {
     struct cuda_work *w = &l->works.at[group];
     const struct cuda_table *t = &l->tables->groups.at[group].rows;
-    if (w->bytes)
-        cuda_note(l->cuda, (int)cudaMemcpyAsync(w->given.at, w->staged.at, w->bytes,
-                                                cudaMemcpyHostToDevice, l->ids));
+    if (w->now->bytes)
+        cuda_note(l->cuda,
+                  (int)cudaMemcpyAsync(w->now->given.at, w->now->staged.at, w->now->bytes,
+                                       cudaMemcpyHostToDevice, l->ids));
     if (training)
-        cuda_mark(l->ids, *t, w->batch);
+        cuda_mark(l->ids, *t, w->now->batch);
 }
 
-/* The stream of ids waits for whoever reads those of the batch before. */
+/* The stream of ids waits for whoever reads those of the batch that had this side before. */
 static void send_all(struct cuda_lookup *l, bool training)
 {
-    cuda_note(l->cuda, (int)cudaStreamWaitEvent(l->ids, l->done, 0));
+    cuda_note(l->cuda, (int)cudaStreamWaitEvent(l->ids, l->done[l->side], 0));
     for (size_t i = 0; i < l->works.n; i++)
         send(l, (int)i, training);
-    cuda_note(l->cuda, (int)cudaEventRecord(l->copied, l->ids));
+    cuda_note(l->cuda, (int)cudaEventRecord(l->copied[l->side], l->ids));
     for (size_t i = 0; training && i < l->works.n; i++)
         if (l->tables->groups.at[i].trainable)
-            cuda_sort(l->ids, l->tables->groups.at[i].rows, l->works.at[i].batch,
-                      l->works.at[i].sorted);
+            cuda_sort(l->ids, l->tables->groups.at[i].rows, l->works.at[i].now->batch,
+                      l->works.at[i].now->sorted);
     if (training)
-        cuda_note(l->cuda, (int)cudaEventRecord(l->sorted, l->ids));
+        cuda_note(l->cuda, (int)cudaEventRecord(l->sorted[l->side], l->ids));
 }
 
 static void take_ids(struct cuda_lookup *l, const struct embed_slot_ids *ids)
@@ -321,12 +322,21 @@ static void take_ids(struct cuda_lookup *l, const struct embed_slot_ids *ids)
     }
 }
 
+static void take_side(struct cuda_lookup *l)
+{
+    l->side = (l->side + 1) % CUDA_SIDES;
+    for (size_t i = 0; i < l->works.n; i++)
+        l->works.at[i].now = &l->works.at[i].sides[l->side];
+}
+
 enum rc cuda_lookup_batch(struct cuda_lookup *l, const struct embed_slot_ids *ids,
                           bool training, struct err *err)
 {
     enum rc rc = RC_OK;
     take_ids(l, ids);
-    cuda_note(l->cuda, (int)cudaEventSynchronize(l->copied)); /* of the batch before */
+    take_side(l);
+    cuda_note(l->cuda,
+              (int)cudaEventSynchronize(l->copied[l->side])); /* two batches before */
     for (size_t i = 0; i < l->works.n && !rc; i++)
         rc = lay_out(l, &l->works.at[i], (int)i, training, err);
     if (rc)
@@ -345,9 +355,11 @@ enum rc cuda_lookup_batch(struct cuda_lookup *l, const struct embed_slot_ids *id
 void cuda_work_release(struct cuda_work *w)
 {
     VEC_RELEASE(&w->uses);
-    cuda_room_release(&w->staged, true);
-    cuda_room_release(&w->given, false);
-    cuda_room_release(&w->made, false);
+    for (int i = 0; i < CUDA_SIDES; i++) {
+        cuda_room_release(&w->sides[i].staged, true);
+        cuda_room_release(&w->sides[i].given, false);
+        cuda_room_release(&w->sides[i].made, false);
+    }
     for (int i = 0; i < 2; i++) {
         cuda_room_release(&w->staged_views[i], true);
         cuda_room_release(&w->views[i], false);

@@ -60,24 +60,27 @@ struct cuda_use {
     bool follows;              /* the ids of `first`, in this batch */
 };
 
-/* Memory that grows: on the card, or of the host where copies to the card are quick. */
-struct cuda_room {
-    void *at;
-    size_t bytes;
-};
-
-/* The slots of a group in one batch. */
-struct cuda_work {
-    VEC(int) uses; /* by slot of the group */
+/* One batch of a group: on its way to the card, or at work there. */
+struct cuda_side {
     struct cuda_batch batch;
     struct cuda_sorted sorted;
     struct cuda_room staged, given; /* slots, keys, offsets and weights: host's, card's */
     struct cuda_room made;          /* what the card makes of them */
-    struct cuda_room staged_views[2], views[2]; /* of outputs, of gradients */
-    size_t bytes;                               /* of `staged` that are in use */
-    struct cuda_slot *slots;                    /* in `staged`, as those below */
+    size_t bytes;                   /* of `staged` that are in use */
+    struct cuda_slot *slots;        /* in `staged`, as those below */
     uint32_t *keys, *offsets;
     float *weights;
+};
+
+/* The slots of a group. Two batches take turns, so that the ids of one travel and are sorted while
+ * the rows of the other are still updated.
+ */
+#define CUDA_SIDES 2
+struct cuda_work {
+    VEC(int) uses; /* by slot of the group */
+    struct cuda_side sides[CUDA_SIDES];
+    struct cuda_side *now;                      /* the side of the batch at hand */
+    struct cuda_room staged_views[2], views[2]; /* of outputs, of gradients */
 };
 
 /* A stretch of the ids of a use, for one thread. */
@@ -104,13 +107,9 @@ struct cuda_lookup {
     VEC(struct view) host_views;
     VEC(struct cuda_room) host_rooms; /* vectors, or gradients, of a host slot */
     cuda_stream ids;                  /* copies of ids, and their sorting */
-    struct CUevent_st *copied, *sorted, *done;
+    int side;                         /* of the batch at hand */
+    struct CUevent_st *copied[CUDA_SIDES], *sorted[CUDA_SIDES], *done[CUDA_SIDES];
 };
-
-/* Room for `bytes`; contents are lost when it grows. False: there is none. */
-bool cuda_room_card(struct cuda_room *r, size_t bytes);
-bool cuda_room_host(struct cuda_room *r, size_t bytes);
-void cuda_room_release(struct cuda_room *r, bool host);
 
 /* Checks ids and sends them to the card; in training it sorts them there. RC_INVAL E1402,
  * RC_NOMEM.

@@ -322,10 +322,12 @@ enum rc dataset_next(struct dataset *d, const struct batch **out, struct err *er
     return rc;
 }
 
-size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max)
+size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max,
+                     bool *loose)
 {
     const struct ds_batch *b = d->out;
-    if (!b || b->malformed)
+    *loose = b && b->malformed;
+    if (!b)
         return 0;
     for (size_t i = 0; i < b->spans.n && i < max; i++) {
         const struct ds_span *s = &b->spans.at[i];

@@ -114,9 +114,10 @@ struct dataset_part {
     int64_t line;     /* of the first, where rows are lines; 0: not known */
 };
 /* The parts of that batch in its order; returns how many there are and fills in at most
- * `max`. None when rows were left out as malformed: their places are not known then.
+ * `max`. *loose: rows were left out as malformed, and the parts count them, too.
  */
-size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max);
+size_t dataset_parts(const struct dataset *d, struct dataset_part *out, size_t max,
+                     bool *loose);
 
 /* The latest event time of that batch's rows, Unix milliseconds (the time of a Kafka
  * message); 0 when its rows have none.

@@ -109,6 +109,10 @@ static void keep_fields(struct dataset *d, const struct dataset_conf *conf,
     }
     d->reader.fields = fields;
     d->reader.n_fields = full->n;
+    if (conf->reader.line_format)
+        d->reader.line_format = arena_strdup(&d->mem, conf->reader.line_format);
+    if (conf->reader.line_columns)
+        d->reader.line_columns = arena_strdup(&d->mem, conf->reader.line_columns);
     d->reader.types = NULL; /* the fields have them */
     d->reader.n_types = 0;
 }
@@ -176,6 +180,7 @@ static void keep_wanted(struct dataset *d, const struct dataset_conf *conf,
         want[n++] = arena_strdup(&d->mem, full->at[i].name);
         data_schema_add(&d->schema, str_c(full->at[i].name), &full->at[i].type);
     }
+    d->reader.all = !conf->reader.want;
     d->reader.want = want;
     d->reader.n_want = n;
 }

@@ -4,6 +4,7 @@
  * file, a large record) are further rows copied behind it.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -61,6 +62,20 @@ static enum rc read_rows(struct ds_slot *s, int64_t max, struct batch *to,
     return rc;
 }
 
+/* Row i behind `from` has no value in a label column. */
+static enum rc no_label(const struct ds_slot *s, size_t column, int64_t i,
+                        const struct reader_cursor *from, struct err *err)
+{
+    const struct ds_file *f = &s->d->files[s->reader_file];
+    char line[40] = "";
+    if (f->ops->delimited && from->line > 0)
+        snprintf(line, sizeof(line), " (line %jd)",
+                 (intmax_t)(from->line + from->back + i));
+    return err_coded(err, RC_INVAL, E1208, "'%s': row %jd%s has no value in '%s'",
+                     f->path, (intmax_t)(from->row + i + 1), line,
+                     s->d->schema.at[column].name);
+}
+
 static enum rc check_labels(const struct ds_slot *s, const struct batch *b,
                             const struct reader_cursor *from, struct err *err)
 {
@@ -68,10 +83,7 @@ static enum rc check_labels(const struct ds_slot *s, const struct batch *b,
         const struct column *c = &b->cols[s->d->labels[k]];
         for (int64_t i = 0; c->valid && i < b->n; i++)
             if (column_is_null(c, i))
-                return err_coded(
-                    err, RC_INVAL, E1208, "'%s': row %jd has no value in '%s'",
-                    s->d->files[s->reader_file].path, (intmax_t)(from->row + i + 1),
-                    s->d->schema.at[s->d->labels[k]].name);
+                return no_label(s, s->d->labels[k], i, from, err);
     }
     return RC_OK;
 }

@@ -48,6 +48,7 @@ struct reader_field {
 struct reader_conf {
     const char *const *want; /* names of the columns to read; NULL: all */
     size_t n_want;
+    bool all; /* `want` names all columns: nobody chose some of them */
     /* Text formats: */
     char delim;     /* 0: guessed from the first line of the file */
     bool no_quotes; /* '"' is a character like others */
@@ -61,13 +62,17 @@ struct reader_conf {
     size_t n_types;
     /* Numbers whose text cannot be told from their value (007, +5, whole numbers that a
      * double rounds) make an inferred column STRING; behind the rows that tell types they
-     * are an error.
+     * are an error, and so is, unless columns were chosen, a JSON key without a column.
      */
     bool exact;
     bool skip_bad;   /* malformed records are counted and left out */
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */
     int read_ahead;  /* chunks decompressed ahead in a thread, see io/stream.h */
     int64_t end;     /* offset where reading stops, the start of a row; 0: at the end */
+    /* Slot files (data/slots/slots.h): */
+    const char *line_format;  /* NULL: "slots" */
+    const char *line_columns; /* NULL: inferred */
+    int64_t line_padding;
     /* Parquet: */
     bool decode; /* no dictionary-encoded columns */
     /* MaxCompute: */

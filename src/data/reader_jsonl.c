@@ -24,11 +24,14 @@ static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void
 {
     struct data_schema schema = {0};
     struct jsonl_reader *r = NULL;
-    for (size_t i = 0; i < conf->n_fields; i++)
+    bool *loose = mem_calloc(conf->n_fields + 1, sizeof(*loose));
+    for (size_t i = 0; i < conf->n_fields; i++) {
         data_field_explain(
             &schema,
             data_schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type),
             conf->fields[i].why);
+        loose[i] = !conf->fields[i].exact;
+    }
     struct jsonl_conf c = {
         .schema = conf->n_fields ? &schema : NULL,
         .types = conf->types,
@@ -39,8 +42,12 @@ static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void
         .max_bad = conf->max_bad,
         .read_ahead = conf->read_ahead,
         .end = conf->end,
+        .exact = conf->exact,
+        .all_keys = conf->exact && (conf->all || !conf->want),
+        .loose = loose,
     };
     enum rc rc = jsonl_open(path, &c, &r, err);
+    mem_free(loose);
     data_schema_release(&schema);
     if (rc)
         return rc;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A message from one rank to another holds, unit by unit and shard by shard of the sender,
- * what concerns rows that the receiver keeps: ids first, whose numbers were sent ahead;
- * then, the other way, their vectors; then the sums of their gradients, in front of which
- * stands a float per unit that says whether there are any. All three have the same order,
- * `order`: the ids of a use, those of rank 0 first.
+ * what concerns rows that the receiver keeps: ids first, in front of which stands how many
+ * there are of each; then, the other way, their vectors; then the sums of their gradients,
+ * in front of which stand the sender's notes and a number per unit that says whether there
+ * are any sums. All three have the same order, `order`: the ids of a use, those of rank 0
+ * first. What a rank would send to itself goes straight to where it belongs.
  *
  * With one rank vectors and sums of a shard lie within those of the unit.
  */
@@ -11,8 +12,12 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "tensor/tensor.h"
+
+enum content { IDS, VECTORS, SUMS };
 
 static enum rc reserve(struct dist_room *r, int64_t n, size_t size, struct err *err)
 {
@@ -26,25 +31,21 @@ static enum rc reserve(struct dist_room *r, int64_t n, size_t size, struct err *
 }
 
 void dist_exchange_init(struct dist_exchange *x, const struct dist_units *units,
-                        struct comm *comm, const struct dist_place *places)
+                        struct comm *comm, struct dist_owner *owners)
 {
-    int world = comm_world(comm);
-    *x = (struct dist_exchange){.units = units, .comm = comm};
-    x->owners = mem_calloc((size_t)units->n + 1, sizeof(*x->owners));
+    size_t world = (size_t)comm_world(comm);
+    *x = (struct dist_exchange){.units = units, .comm = comm, .owners = owners};
     x->asked = mem_calloc((size_t)units->n + 1, sizeof(*x->asked));
-    x->parts = mem_calloc((size_t)world, sizeof(*x->parts));
-    for (int u = 0; u < units->n; u++) {
-        int table = units->at[u].table;
-        x->owners[u] = dist_owner_of(lookup_table(units->lookup, table), table, world,
-                                     places ? &places[table] : NULL);
-    }
+    x->parts = mem_calloc(world, sizeof(*x->parts));
+    x->firsts = mem_calloc(world, sizeof(*x->firsts));
+    x->from = mem_calloc(world, sizeof(*x->from));
+    x->to = mem_calloc(world, sizeof(*x->to));
 }
 
 void dist_exchange_release(struct dist_exchange *x)
 {
-    struct dist_room *rooms[] = {&x->give,        &x->take,    &x->order, &x->starts,
-                                 &x->sent,        &x->got,     &x->from,  &x->to,
-                                 &x->own_vectors, &x->own_sums};
+    struct dist_room *rooms[] = {&x->give, &x->take, &x->order,       &x->starts,
+                                 &x->sent, &x->got,  &x->own_vectors, &x->own_sums};
     for (int u = 0; x->asked && u < x->units->n; u++) {
         mem_free(x->asked[u].ids_room.at);
         mem_free(x->asked[u].vectors_room.at);
@@ -55,17 +56,41 @@ void dist_exchange_release(struct dist_exchange *x)
     mem_free(x->owners);
     mem_free(x->asked);
     mem_free(x->parts);
+    mem_free(x->firsts);
+    mem_free(x->from);
+    mem_free(x->to);
     *x = (struct dist_exchange){0};
 }
 
-/* Where in the counts of rank r the shards of a unit begin. */
+/* Where in the counts of rank r the shards of a unit begin: so many before it of all ranks'
+ * shards (`theirs`), or of as many as this rank has for each.
+ */
 static int64_t *counts_at(const struct dist_room *counts, const struct dist_exchange *x,
                           bool theirs, int rank, int unit)
 {
-    int64_t at = 0, n = theirs ? x->parts[rank] : x->n_shards;
-    for (int r = 0; r < rank; r++)
-        at += (int64_t)x->units->n * (theirs ? x->parts[r] : x->n_shards);
-    return (int64_t *)counts->at + at + unit * n;
+    int64_t n = theirs ? x->parts[rank] : x->n_shards;
+    int64_t before = theirs ? x->firsts[rank] : (int64_t)rank * n;
+    return (int64_t *)counts->at + before * x->units->n + unit * n;
+}
+
+static enum rc reserve_ids(struct dist_exchange *x, int unit, int64_t n, struct err *err)
+{
+    struct dist_asked *a = &x->asked[unit];
+    enum rc rc = reserve(&a->ids_room, n, sizeof(int64_t), err);
+    a->ids = a->ids_room.at;
+    return rc;
+}
+
+static enum rc reserve_vectors(struct dist_exchange *x, int unit, struct err *err)
+{
+    struct dist_asked *a = &x->asked[unit];
+    int64_t n = a->n * x->units->at[unit].dim;
+    enum rc rc = reserve(&a->vectors_room, n, sizeof(float), err);
+    if (!rc)
+        rc = reserve(&a->sums_room, n, sizeof(float), err);
+    a->vectors = a->vectors_room.at;
+    a->sums = a->sums_room.at;
+    return rc;
 }
 
 /* --- one rank --- */
@@ -75,31 +100,166 @@ static enum rc take_own(struct dist_exchange *x, struct err *err)
     enum rc rc = RC_OK;
     for (int u = 0; u < x->units->n && !rc; u++) {
         struct dist_asked *a = &x->asked[u];
-        int64_t dim = x->units->at[u].dim;
+        int64_t at = 0;
         a->n = 0;
         for (int s = 0; s < x->n_shards; s++)
             a->n += x->shards[s].at[u].n;
-        rc = reserve(&a->ids_room, a->n, sizeof(int64_t), err);
-        if (!rc)
-            rc = reserve(&a->vectors_room, a->n * dim, sizeof(float), err);
-        if (!rc)
-            rc = reserve(&a->sums_room, a->n * dim, sizeof(float), err);
-        if (rc)
-            break;
-        a->ids = a->ids_room.at;
-        a->vectors = a->vectors_room.at;
-        a->sums = a->sums_room.at;
-        int64_t at = 0;
-        for (int s = 0; s < x->n_shards; s++) {
-            struct dist_use *use = &x->shards[s].at[u];
+        rc = reserve_ids(x, u, a->n, err);
+        for (int s = 0; s < x->n_shards && !rc; s++) {
+            const struct dist_use *use = &x->shards[s].at[u];
             if (use->n)
                 memcpy(a->ids + at, use->ids, (size_t)use->n * sizeof(int64_t));
-            use->vectors = a->vectors + at * dim;
-            use->sums = a->sums + at * dim;
             at += use->n;
         }
     }
     return rc;
+}
+
+/* Vectors and sums of a shard lie within those of the unit. */
+static void point_at_own(struct dist_exchange *x, int unit)
+{
+    struct dist_asked *a = &x->asked[unit];
+    int64_t dim = x->units->at[unit].dim, at = 0;
+    for (int s = 0; s < x->n_shards; s++) {
+        struct dist_use *use = &x->shards[s].at[unit];
+        use->vectors = a->vectors + at * dim;
+        use->sums = a->sums + at * dim;
+        at += use->n;
+    }
+}
+
+/* --- halves --- */
+
+CLONED static void round_half(float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        v[i] = bf16_to_f32(bf16_from_f32(v[i]));
+}
+
+/* n floats to a message or from it; halves were rounded before. */
+static void put_floats(const struct dist_exchange *x, void *message, int64_t at,
+                       const float *from, int64_t n)
+{
+    if (!x->narrow) {
+        memcpy((float *)message + at, from, (size_t)n * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        ((uint16_t *)message)[at + i] = bf16_from_f32(from[i]);
+}
+
+static void take_floats(const struct dist_exchange *x, const void *message, int64_t at,
+                        float *to, int64_t n)
+{
+    if (!x->narrow) {
+        memcpy(to, (const float *)message + at, (size_t)n * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[i] = bf16_to_f32(((const uint16_t *)message)[at + i]);
+}
+
+/* --- messages --- */
+
+static size_t size_of(const struct dist_exchange *x, enum content what)
+{
+    return what == IDS ? sizeof(int64_t) : x->narrow ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Elements that a message has for an id of a unit. */
+static int64_t width_of(const struct dist_exchange *x, int unit, enum content what)
+{
+    if (what == IDS)
+        return 1;
+    return what == VECTORS && x->owners[unit].copies ? 0 : x->units->at[unit].dim;
+}
+
+/* Elements of a message to (`theirs` false) or from rank r, without its front. */
+static int64_t message(const struct dist_exchange *x, bool theirs, int rank,
+                       enum content what)
+{
+    int64_t n = 0;
+    int parts = theirs ? x->parts[rank] : x->n_shards;
+    for (int u = 0; u < x->units->n; u++) {
+        const int64_t *c = counts_at(theirs ? &x->take : &x->give, x, theirs, rank, u);
+        for (int s = 0; s < parts; s++)
+            n += c[s] * width_of(x, u, what);
+    }
+    return n;
+}
+
+static struct comm_mem memory_of(const struct dist_exchange *x, enum content what,
+                                 void *data)
+{
+    return (struct comm_mem){.data = data,
+                             .type = what == IDS ? COMM_I64
+                                     : x->narrow ? COMM_BF16
+                                                 : COMM_F32};
+}
+
+/* Lengths of messages into x->to and x->from, `front` elements in front of each, and room
+ * for them.
+ */
+static enum rc measure(struct dist_exchange *x, enum content what, int64_t front,
+                       struct err *err)
+{
+    bool back = what == VECTORS;
+    int64_t sent = 0, got = 0;
+    for (int r = 0; r < comm_world(x->comm); r++) {
+        bool self = r == comm_rank(x->comm);
+        x->to[r] = self ? 0 : message(x, back, r, what) + front;
+        x->from[r] = self ? 0 : message(x, !back, r, what) + front;
+        sent += x->to[r];
+        got += x->from[r];
+    }
+    x->traffic.sent += sent * (int64_t)size_of(x, what);
+    enum rc rc = reserve(&x->sent, sent, size_of(x, what), err);
+    return rc ? rc : reserve(&x->got, got, size_of(x, what), err);
+}
+
+/* What walks over all that goes between this rank and the others: for each rank, unit and
+ * shard, in the order of messages. `message` is NULL for this rank itself.
+ */
+struct walk {
+    int rank, unit, shard;
+    int64_t n;             /* ids */
+    const uint32_t *order; /* of this rank's use: which of them */
+};
+typedef void walk_fn(struct dist_exchange *x, const struct walk *w, void *message);
+
+/* The ids of a use that rank r keeps. */
+static const uint32_t *order_at(const struct dist_exchange *x, int rank, int unit,
+                                int shard)
+{
+    return (const uint32_t *)x->order.at +
+           counts_at(&x->starts, x, false, rank, unit)[shard];
+}
+
+/* Own shards (`theirs` false), by whoever keeps the rows; or rows that this rank keeps, by
+ * whoever asks. `front`: bytes in front of each message.
+ */
+static void walk(struct dist_exchange *x, bool theirs, walk_fn *fn, unsigned char *at,
+                 enum content what, size_t front)
+{
+    for (int r = 0; r < comm_world(x->comm); r++) {
+        bool self = r == comm_rank(x->comm);
+        at += self ? 0 : front;
+        for (int u = 0; u < x->units->n; u++)
+            for (int s = 0; s < (theirs ? x->parts[r] : x->n_shards); s++) {
+                struct walk w = {.rank = r, .unit = u, .shard = s};
+                w.n = counts_at(theirs ? &x->take : &x->give, x, theirs, r, u)[s];
+                w.order = theirs && !self ? NULL : order_at(x, r, u, s);
+                fn(x, &w, self ? NULL : at);
+                if (!self)
+                    at += (size_t)(w.n * width_of(x, u, what)) * size_of(x, what);
+            }
+    }
+}
+
+static void rewind_asked(struct dist_exchange *x)
+{
+    for (int u = 0; u < x->units->n; u++)
+        x->asked[u].n = 0;
 }
 
 /* --- ids to their owners --- */
@@ -120,6 +280,17 @@ static void sort_use(const struct dist_owner *o, const struct dist_use *use,
         order[start[dist_owner_at(o, use->ids[i])]++] = (uint32_t)i;
 }
 
+/* To all ranks as they are, or, when nothing will be said about them, to nobody else. */
+static void copy_use(const struct dist_exchange *x, const struct dist_use *use,
+                     int64_t *counts, uint32_t *order)
+{
+    int rank = comm_rank(x->comm);
+    for (int r = 0; r < comm_world(x->comm); r++)
+        counts[r] = x->training || r == rank ? use->n : 0;
+    for (int64_t i = 0; i < use->n; i++)
+        order[i] = (uint32_t)i;
+}
+
 static int64_t uses_total(const struct dist_exchange *x, bool floats)
 {
     int64_t n = 0;
@@ -129,153 +300,119 @@ static int64_t uses_total(const struct dist_exchange *x, bool floats)
     return n;
 }
 
+/* Ids of a use, sorted from `at` on in `order`: counts and starts of each owner. */
+static void note_use(struct dist_exchange *x, int unit, int shard, int64_t at)
+{
+    const struct dist_use *use = &x->shards[shard].at[unit];
+    uint32_t *order = (uint32_t *)x->order.at + at;
+    int64_t counts[DIST_SHARDS_MAX];
+    bool copies = x->owners[unit].copies;
+    if (copies)
+        copy_use(x, use, counts, order);
+    else
+        sort_use(&x->owners[unit], use, counts, order);
+    for (int r = 0; r < comm_world(x->comm); r++) {
+        counts_at(&x->give, x, false, r, unit)[shard] = counts[r];
+        counts_at(&x->starts, x, false, r, unit)[shard] = at;
+        at += copies ? 0 : counts[r];
+    }
+}
+
 static enum rc sort_uses(struct dist_exchange *x, struct err *err)
 {
-    int world = comm_world(x->comm);
-    int64_t counts[DIST_SHARDS_MAX];
-    enum rc rc = reserve(&x->give, (int64_t)world * x->units->n * x->n_shards,
-                         sizeof(int64_t), err);
+    int64_t counts = (int64_t)comm_world(x->comm) * x->units->n * x->n_shards, at = 0;
+    enum rc rc = reserve(&x->give, counts, sizeof(int64_t), err);
+    if (!rc)
+        rc = reserve(&x->starts, counts, sizeof(int64_t), err);
     if (!rc)
         rc = reserve(&x->order, uses_total(x, false), sizeof(uint32_t), err);
-    if (!rc)
-        rc =
-            reserve(&x->starts, (int64_t)x->n_shards * x->units->n, sizeof(int64_t), err);
-    uint32_t *order = x->order.at;
-    int64_t *starts = x->starts.at;
     for (int s = 0; s < x->n_shards && !rc; s++)
-        for (int u = 0; u < x->units->n; u++) {
-            *starts++ = order - (uint32_t *)x->order.at;
-            sort_use(&x->owners[u], &x->shards[s].at[u], counts, order);
-            for (int r = 0; r < world; r++)
-                counts_at(&x->give, x, false, r, u)[s] = counts[r];
-            order += x->shards[s].at[u].n;
-        }
+        for (int u = 0; u < x->units->n; at += x->shards[s].at[u++].n)
+            note_use(x, u, s, at);
     return rc;
 }
 
-/* How many ids go where; x->from and x->to: numbers for each rank. */
-static enum rc exchange_counts(struct dist_exchange *x, struct err *err)
+/* Of ids that several shards of a rank have, the shard with most counts. */
+static int64_t most_of(const int64_t *counts, int n)
 {
-    int world = comm_world(x->comm);
-    int64_t total = 0;
-    enum rc rc = reserve(&x->from, world, sizeof(int64_t), err);
-    if (!rc)
-        rc = reserve(&x->to, world, sizeof(int64_t), err);
-    for (int r = 0; r < world; r++)
-        total += (int64_t)x->units->n * x->parts[r];
-    if (!rc)
-        rc = reserve(&x->take, total, sizeof(int64_t), err);
-    if (rc)
-        return rc;
-    int64_t *from = x->from.at, *to = x->to.at;
-    for (int r = 0; r < world; r++) {
-        to[r] = (int64_t)x->units->n * x->n_shards;
-        from[r] = (int64_t)x->units->n * x->parts[r];
-    }
-    return comm_all_to_all(x->comm, comm_i64(x->give.at), to, comm_i64(x->take.at), from,
-                           err);
+    int64_t most = 0;
+    for (int s = 0; s < n; s++)
+        most = counts[s] > most ? counts[s] : most;
+    return most;
 }
 
-/* Elements of a message to (`theirs` false) or from rank r: ids, or floats of vectors. */
-static int64_t message(const struct dist_exchange *x, bool theirs, int rank, bool floats)
+/* Ids and sums that this rank must send, and vectors that it is asked for. */
+static void count_least(struct dist_exchange *x)
 {
-    int64_t n = 0;
-    int parts = theirs ? x->parts[rank] : x->n_shards;
-    for (int u = 0; u < x->units->n; u++) {
-        const int64_t *c = counts_at(theirs ? &x->take : &x->give, x, theirs, rank, u);
-        for (int s = 0; s < parts; s++)
-            n += c[s] * (floats ? x->units->at[u].dim : 1);
-    }
-    return n;
-}
-
-/* Lengths of all messages into x->to and x->from, `more` in front of each; their sums. */
-static void measure(struct dist_exchange *x, bool floats, bool back, int64_t more,
-                    int64_t *sent, int64_t *got)
-{
-    int64_t *to = x->to.at, *from = x->from.at;
-    *sent = *got = 0;
-    for (int r = 0; r < comm_world(x->comm); r++) {
-        to[r] = message(x, back, r, floats) + more;
-        from[r] = message(x, !back, r, floats) + more;
-        *sent += to[r];
-        *got += from[r];
-    }
-}
-
-/* What walks over all that goes between this rank and the others: for each rank, unit and
- * shard, in the order of messages.
- */
-struct walk {
-    int rank, unit, shard;
-    int64_t n;             /* ids */
-    const uint32_t *order; /* of this rank's use: which of them */
-};
-typedef void walk_fn(struct dist_exchange *x, const struct walk *w, void *message);
-
-/* The ids of a use that rank r keeps begin behind those of ranks before it. */
-static const uint32_t *order_at(const struct dist_exchange *x, int rank, int unit,
-                                int shard)
-{
-    const int64_t *starts = x->starts.at;
-    const uint32_t *at = x->order.at;
-    at += starts[(int64_t)shard * x->units->n + unit];
-    for (int r = 0; r < rank; r++)
-        at += counts_at(&x->give, x, false, r, unit)[shard];
-    return at;
-}
-
-/* Own shards, by whoever keeps the rows; `width` 0: a unit's dim. */
-static void walk_own(struct dist_exchange *x, walk_fn *fn, unsigned char *at, size_t size,
-                     int64_t width, int64_t skip)
-{
-    for (int r = 0; r < comm_world(x->comm); r++) {
-        at += (size_t)skip * size;
-        for (int u = 0; u < x->units->n; u++)
-            for (int s = 0; s < x->n_shards; s++) {
-                struct walk w = {.rank = r,
-                                 .unit = u,
-                                 .shard = s,
-                                 .n = counts_at(&x->give, x, false, r, u)[s],
-                                 .order = order_at(x, r, u, s)};
-                fn(x, &w, at);
-                at += (size_t)(w.n * (width ? width : x->units->at[u].dim)) * size;
-            }
-    }
-}
-
-/* Rows that this rank keeps, by whoever asks. */
-static void walk_asked(struct dist_exchange *x, walk_fn *fn, unsigned char *at,
-                       size_t size, int64_t width, int64_t skip)
-{
-    for (int r = 0; r < comm_world(x->comm); r++) {
-        at += (size_t)skip * size;
-        for (int u = 0; u < x->units->n; u++)
-            for (int s = 0; s < x->parts[r]; s++) {
-                struct walk w = {.rank = r,
-                                 .unit = u,
-                                 .shard = s,
-                                 .n = counts_at(&x->take, x, true, r, u)[s]};
-                fn(x, &w, at);
-                at += (size_t)(w.n * (width ? width : x->units->at[u].dim)) * size;
-            }
-    }
+    for (int r = 0; r < comm_world(x->comm); r++)
+        for (int u = 0; u < x->units->n && r != comm_rank(x->comm); u++) {
+            int64_t give = most_of(counts_at(&x->give, x, false, r, u), x->n_shards);
+            int64_t take = most_of(counts_at(&x->take, x, true, r, u), x->parts[r]);
+            int64_t floats = take * width_of(x, u, VECTORS) +
+                             (x->training ? give * width_of(x, u, SUMS) : 0);
+            x->traffic.least +=
+                give * (int64_t)sizeof(int64_t) + floats * (int64_t)size_of(x, SUMS);
+        }
 }
 
 static void put_ids(struct dist_exchange *x, const struct walk *w, void *message)
 {
     int64_t *to = message;
     const int64_t *ids = x->shards[w->shard].at[w->unit].ids;
-    for (int64_t i = 0; i < w->n; i++)
+    for (int64_t i = 0; i < w->n && to; i++)
         to[i] = ids[w->order[i]];
 }
 
 static void take_ids(struct dist_exchange *x, const struct walk *w, void *message)
 {
     struct dist_asked *a = &x->asked[w->unit];
-    if (w->n)
+    if (w->rank == comm_rank(x->comm))
+        put_ids(x, w, a->ids + a->n);
+    else if (w->n)
         memcpy(a->ids + a->n, message, (size_t)w->n * sizeof(*a->ids));
     a->n += w->n;
+}
+
+/* Messages to the others: counts, then ids. */
+static enum rc fill_ids(struct dist_exchange *x, struct err *err)
+{
+    int64_t front = (int64_t)x->units->n * x->n_shards, n = 0;
+    for (int r = 0; r < comm_world(x->comm); r++) {
+        bool self = r == comm_rank(x->comm);
+        x->to[r] = self ? 0 : message(x, false, r, IDS) + front;
+        n += x->to[r];
+    }
+    enum rc rc = reserve(&x->sent, n, sizeof(int64_t), err);
+    if (rc)
+        return rc;
+    int64_t *at = x->sent.at;
+    for (int r = 0; r < comm_world(x->comm); at += x->to[r++])
+        if (r != comm_rank(x->comm))
+            memcpy(at, counts_at(&x->give, x, false, r, 0), (size_t)front * sizeof(*at));
+    walk(x, false, put_ids, x->sent.at, IDS, (size_t)front * sizeof(int64_t));
+    x->traffic.sent += n * (int64_t)sizeof(int64_t);
+    return RC_OK;
+}
+
+static void *inbox(void *arg, int64_t n)
+{
+    struct dist_exchange *x = arg;
+    return reserve(&x->got, n, sizeof(int64_t), NULL) ? NULL : x->got.at;
+}
+
+/* What stands in front of the messages that came, and what this rank gives itself. */
+static enum rc take_counts(struct dist_exchange *x, struct err *err)
+{
+    int64_t total = 0, n = x->units->n;
+    const int64_t *from = x->got.at;
+    for (int r = 0; r < comm_world(x->comm); r++)
+        total += n * x->parts[r];
+    enum rc rc = reserve(&x->take, total, sizeof(int64_t), err);
+    for (int r = 0; r < comm_world(x->comm) && !rc; from += x->from[r++])
+        memcpy(counts_at(&x->take, x, true, r, 0),
+               r == comm_rank(x->comm) ? counts_at(&x->give, x, false, r, 0) : from,
+               (size_t)(n * x->parts[r]) * sizeof(*from));
+    return rc;
 }
 
 /* Room for what this rank is asked for. */
@@ -283,20 +420,15 @@ static enum rc reserve_asked(struct dist_exchange *x, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int u = 0; u < x->units->n && !rc; u++) {
-        struct dist_asked *a = &x->asked[u];
-        int64_t n = 0, dim = x->units->at[u].dim;
-        for (int r = 0; r < comm_world(x->comm); r++)
+        int64_t n = 0;
+        for (int r = 0; r < comm_world(x->comm); r++) {
+            if (r == comm_rank(x->comm))
+                x->asked[u].own = n;
             for (int s = 0; s < x->parts[r]; s++)
                 n += counts_at(&x->take, x, true, r, u)[s];
-        rc = reserve(&a->ids_room, n, sizeof(int64_t), err);
-        if (!rc)
-            rc = reserve(&a->vectors_room, n * dim, sizeof(float), err);
-        if (!rc)
-            rc = reserve(&a->sums_room, n * dim, sizeof(float), err);
-        a->ids = a->ids_room.at;
-        a->vectors = a->vectors_room.at;
-        a->sums = a->sums_room.at;
-        a->n = 0;
+        }
+        x->asked[u].n = n;
+        rc = reserve_ids(x, u, n, err);
     }
     return rc;
 }
@@ -320,41 +452,88 @@ static enum rc reserve_own(struct dist_exchange *x, struct err *err)
     return rc;
 }
 
+/* Walks over messages of ids of unequal fronts: each rank has its own number of shards. */
+static void walk_asked_ids(struct dist_exchange *x)
+{
+    int64_t *at = x->got.at;
+    rewind_asked(x);
+    for (int r = 0; r < comm_world(x->comm); at += x->from[r++]) {
+        int64_t *ids = at + (int64_t)x->units->n * x->parts[r];
+        bool self = r == comm_rank(x->comm);
+        for (int u = 0; u < x->units->n; u++)
+            for (int s = 0; s < x->parts[r]; s++) {
+                struct walk w = {.rank = r, .unit = u, .shard = s};
+                w.n = counts_at(&x->take, x, true, r, u)[s];
+                w.order = self ? order_at(x, r, u, s) : NULL;
+                take_ids(x, &w, self ? NULL : ids);
+                ids += self ? 0 : w.n;
+            }
+    }
+}
+
 static enum rc exchange_ids(struct dist_exchange *x, struct err *err)
 {
-    int64_t sent, got;
+    struct comm_inbox to = {.type = COMM_I64, .reserve = inbox, .arg = x};
     enum rc rc = sort_uses(x, err);
     if (!rc)
-        rc = exchange_counts(x, err);
+        rc = fill_ids(x, err);
+    if (!rc)
+        rc = comm_send_all(x->comm, comm_i64(x->sent.at), x->to, &to, x->from, err);
+    if (!rc)
+        rc = take_counts(x, err);
     if (!rc)
         rc = reserve_asked(x, err);
-    if (!rc)
-        rc = reserve_own(x, err);
     if (rc)
         return rc;
-    measure(x, false, false, 0, &sent, &got);
-    rc = reserve(&x->sent, sent, sizeof(int64_t), err);
-    if (!rc)
-        rc = reserve(&x->got, got, sizeof(int64_t), err);
-    if (rc)
-        return rc;
-    walk_own(x, put_ids, x->sent.at, sizeof(int64_t), 1, 0);
-    rc = comm_all_to_all(x->comm, comm_i64(x->sent.at), x->to.at, comm_i64(x->got.at),
-                         x->from.at, err);
-    if (!rc)
-        walk_asked(x, take_ids, x->got.at, sizeof(int64_t), 1, 0);
-    return rc;
+    walk_asked_ids(x);
+    count_least(x);
+    return RC_OK;
 }
 
 enum rc dist_exchange_ids(struct dist_exchange *x, struct dist_uses *shards, int n,
-                          int total, struct err *err)
+                          int total, bool training, struct err *err)
 {
     int world = comm_world(x->comm);
+    x->training = training;
+    x->narrow = x->half && training;
     x->shards = shards;
     x->n_shards = n;
-    for (int r = 0; r < world; r++)
+    for (int r = 0; r < world; r++) {
         x->parts[r] = total ? dist_shards_of(r, world, total).n : 1;
+        x->firsts[r] = r ? x->firsts[r - 1] + x->parts[r - 1] : 0;
+    }
+    x->traffic.ids += uses_total(x, false);
+    x->traffic.floats += uses_total(x, true);
     return world == 1 ? take_own(x, err) : exchange_ids(x, err);
+}
+
+enum rc dist_exchange_reserve(struct dist_exchange *x, struct err *err)
+{
+    enum rc rc = RC_OK;
+    bool alone = comm_world(x->comm) == 1;
+    for (int u = 0; u < x->units->n && !rc; u++) {
+        rc = reserve_vectors(x, u, err);
+        if (!rc && alone)
+            point_at_own(x, u);
+    }
+    return rc || alone ? rc : reserve_own(x, err);
+}
+
+static void swap_rooms(struct dist_room *a, struct dist_room *b)
+{
+    struct dist_room kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+void dist_exchange_swap(struct dist_exchange *a, struct dist_exchange *b)
+{
+    swap_rooms(&a->own_vectors, &b->own_vectors);
+    swap_rooms(&a->own_sums, &b->own_sums);
+    for (int u = 0; u < a->units->n; u++) {
+        swap_rooms(&a->asked[u].vectors_room, &b->asked[u].vectors_room);
+        swap_rooms(&a->asked[u].sums_room, &b->asked[u].sums_room);
+    }
 }
 
 /* --- vectors to whoever asked --- */
@@ -362,51 +541,65 @@ enum rc dist_exchange_ids(struct dist_exchange *x, struct dist_uses *shards, int
 static void put_vectors(struct dist_exchange *x, const struct walk *w, void *message)
 {
     struct dist_asked *a = &x->asked[w->unit];
-    int64_t dim = x->units->at[w->unit].dim;
-    if (w->n)
-        memcpy(message, a->vectors + a->n * dim, (size_t)(w->n * dim) * sizeof(float));
+    int64_t dim = width_of(x, w->unit, VECTORS);
+    if (message)
+        put_floats(x, message, 0, a->vectors + a->n * dim, w->n * dim);
     a->n += w->n;
 }
 
 static void take_vectors(struct dist_exchange *x, const struct walk *w, void *message)
 {
     const struct dist_use *use = &x->shards[w->shard].at[w->unit];
-    int64_t dim = x->units->at[w->unit].dim;
-    const float *from = message;
-    for (int64_t i = 0; i < w->n; i++)
-        memcpy(use->vectors + w->order[i] * dim, from + i * dim,
-               (size_t)dim * sizeof(float));
+    struct dist_asked *a = &x->asked[w->unit];
+    int64_t dim = width_of(x, w->unit, VECTORS);
+    const float *own = a->vectors + a->own * dim;
+    for (int64_t i = 0; i < w->n && dim; i++) {
+        float *to = use->vectors + w->order[i] * dim;
+        if (message)
+            take_floats(x, message, i * dim, to, dim);
+        else
+            memcpy(to, own + i * dim, (size_t)dim * sizeof(float));
+    }
+    if (!message)
+        a->own += w->n; /* the next shard's */
 }
 
-static enum rc exchange_floats(struct dist_exchange *x, bool back, int64_t more,
-                               struct err *err)
+/* Vectors that need not travel lie among those that this rank looked up for all. */
+static void point_at_copies(struct dist_exchange *x, int unit)
 {
-    int64_t sent, got;
-    measure(x, true, back, more, &sent, &got);
-    enum rc rc = reserve(&x->sent, sent, sizeof(float), err);
-    return rc ? rc : reserve(&x->got, got, sizeof(float), err);
+    int64_t dim = x->units->at[unit].dim;
+    float *at = x->asked[unit].vectors + x->asked[unit].own * dim;
+    for (int s = x->n_shards; s-- > 0;) {
+        at -= x->shards[s].at[unit].n * dim; /* `own` is behind them by now */
+        x->shards[s].at[unit].vectors = at;
+    }
 }
 
-static void rewind_asked(struct dist_exchange *x)
+static void round_vectors(struct dist_exchange *x)
 {
-    for (int u = 0; u < x->units->n; u++)
-        x->asked[u].n = 0;
+    for (int u = 0; x->narrow && u < x->units->n; u++)
+        round_half(x->asked[u].vectors, x->asked[u].n * x->units->at[u].dim);
 }
 
 enum rc dist_exchange_vectors(struct dist_exchange *x, struct err *err)
 {
+    round_vectors(x);
     if (comm_world(x->comm) == 1)
         return RC_OK;
-    enum rc rc = exchange_floats(x, true, 0, err);
+    enum rc rc = measure(x, VECTORS, 0, err);
     if (rc)
         return rc;
     rewind_asked(x);
-    walk_asked(x, put_vectors, x->sent.at, sizeof(float), 0, 0);
-    rc = comm_all_to_all(x->comm, comm_f32(x->sent.at), x->to.at, comm_f32(x->got.at),
-                         x->from.at, err);
-    if (!rc)
-        walk_own(x, take_vectors, x->got.at, sizeof(float), 0, 0);
-    return rc;
+    walk(x, true, put_vectors, x->sent.at, VECTORS, 0);
+    rc = comm_all_to_all(x->comm, memory_of(x, VECTORS, x->sent.at), x->to,
+                         memory_of(x, VECTORS, x->got.at), x->from, err);
+    if (rc)
+        return rc;
+    walk(x, false, take_vectors, x->got.at, VECTORS, 0);
+    for (int u = 0; u < x->units->n; u++)
+        if (x->owners[u].copies)
+            point_at_copies(x, u);
+    return RC_OK;
 }
 
 /* --- sums of gradients to owners --- */
@@ -415,63 +608,97 @@ static void put_sums(struct dist_exchange *x, const struct walk *w, void *messag
 {
     const struct dist_use *use = &x->shards[w->shard].at[w->unit];
     int64_t dim = x->units->at[w->unit].dim;
-    float *to = message;
-    for (int64_t i = 0; i < w->n && use->moved; i++)
-        memcpy(to + i * dim, use->sums + w->order[i] * dim, (size_t)dim * sizeof(float));
+    for (int64_t i = 0; i < w->n && use->moved && message; i++)
+        put_floats(x, message, i * dim, use->sums + w->order[i] * dim, dim);
 }
 
 static void take_sums(struct dist_exchange *x, const struct walk *w, void *message)
 {
     struct dist_asked *a = &x->asked[w->unit];
+    const struct dist_use *use = message ? NULL : &x->shards[w->shard].at[w->unit];
     int64_t dim = x->units->at[w->unit].dim;
-    if (w->n)
-        memcpy(a->sums + a->n * dim, message, (size_t)(w->n * dim) * sizeof(float));
+    float *to = a->sums + a->n * dim;
+    if (message)
+        take_floats(x, message, 0, to, w->n * dim);
+    for (int64_t i = 0; use && use->moved && i < w->n; i++)
+        memcpy(to + i * dim, use->sums + w->order[i] * dim, (size_t)dim * sizeof(float));
     a->n += w->n;
 }
 
-/* A float per unit in front of each message. */
-static void put_moved(struct dist_exchange *x)
+/* Elements of notes and of a number per unit, each note in the bytes that it has. */
+static int64_t front_of(const struct dist_exchange *x, const struct dist_notes *notes)
 {
-    float *at = x->sent.at;
-    const int64_t *to = x->to.at;
-    for (int r = 0; r < comm_world(x->comm); at += to[r++])
+    return (int64_t)((size_t)notes->n * sizeof(double) / size_of(x, SUMS)) + x->units->n;
+}
+
+static void put_front(struct dist_exchange *x, const struct dist_notes *notes)
+{
+    unsigned char *at = x->sent.at;
+    size_t bytes = (size_t)notes->n * sizeof(double), size = size_of(x, SUMS);
+    for (int r = 0; r < comm_world(x->comm); at += (size_t)x->to[r++] * size) {
+        if (r == comm_rank(x->comm))
+            continue;
+        if (bytes)
+            memcpy(at, notes->own, bytes);
         for (int u = 0; u < x->units->n; u++) {
-            at[u] = 0.0f;
-            for (int s = 0; s < x->n_shards; s++)
-                at[u] = x->shards[s].at[u].moved ? 1.0f : at[u];
+            float moved = x->asked[u].moved ? 1.0f : 0.0f; /* of this rank's shards */
+            put_floats(x, at + bytes, u, &moved, 1);
         }
+    }
 }
 
-static void take_moved(struct dist_exchange *x)
+static void take_front(struct dist_exchange *x, const struct dist_notes *notes)
 {
-    const float *at = x->got.at;
-    const int64_t *from = x->from.at;
-    for (int r = 0; r < comm_world(x->comm); at += from[r++])
-        for (int u = 0; u < x->units->n; u++)
-            x->asked[u].moved = x->asked[u].moved || at[u] > 0;
+    const unsigned char *at = x->got.at;
+    size_t bytes = (size_t)notes->n * sizeof(double), size = size_of(x, SUMS);
+    for (int r = 0; r < comm_world(x->comm); at += (size_t)x->from[r++] * size) {
+        bool self = r == comm_rank(x->comm);
+        if (bytes)
+            memcpy(notes->all + r * notes->n, self ? (const void *)notes->own : at,
+                   bytes);
+        for (int u = 0; u < x->units->n && !self; u++) {
+            float moved = 0;
+            take_floats(x, at + bytes, u, &moved, 1);
+            x->asked[u].moved = x->asked[u].moved || moved > 0;
+        }
+    }
 }
 
-enum rc dist_exchange_sums(struct dist_exchange *x, struct err *err)
+/* Whether this rank's own shards have sums of a unit, which are rounded. */
+static void look_at_sums(struct dist_exchange *x)
 {
-    int64_t more = x->units->n;
     for (int u = 0; u < x->units->n; u++) {
         x->asked[u].moved = false;
-        for (int s = 0; s < x->n_shards; s++)
-            x->asked[u].moved = x->asked[u].moved || x->shards[s].at[u].moved;
+        for (int s = 0; s < x->n_shards; s++) {
+            const struct dist_use *use = &x->shards[s].at[u];
+            x->asked[u].moved = x->asked[u].moved || use->moved;
+            if (x->narrow && use->moved)
+                round_half(use->sums, use->n * x->units->at[u].dim);
+        }
     }
-    if (comm_world(x->comm) == 1)
+}
+
+enum rc dist_exchange_sums(struct dist_exchange *x, const struct dist_notes *notes,
+                           struct err *err)
+{
+    look_at_sums(x);
+    if (comm_world(x->comm) == 1) {
+        if (notes->n)
+            memcpy(notes->all, notes->own, (size_t)notes->n * sizeof(*notes->all));
         return RC_OK;
-    enum rc rc = exchange_floats(x, false, more, err);
+    }
+    size_t front = (size_t)front_of(x, notes) * size_of(x, SUMS);
+    enum rc rc = measure(x, SUMS, front_of(x, notes), err);
     if (rc)
         return rc;
-    put_moved(x);
-    walk_own(x, put_sums, x->sent.at, sizeof(float), 0, more);
-    rc = comm_all_to_all(x->comm, comm_f32(x->sent.at), x->to.at, comm_f32(x->got.at),
-                         x->from.at, err);
+    put_front(x, notes);
+    walk(x, false, put_sums, x->sent.at, SUMS, front);
+    rc = comm_all_to_all(x->comm, memory_of(x, SUMS, x->sent.at), x->to,
+                         memory_of(x, SUMS, x->got.at), x->from, err);
     if (rc)
         return rc;
-    take_moved(x);
+    take_front(x, notes);
     rewind_asked(x);
-    walk_asked(x, take_sums, x->got.at, sizeof(float), 0, more);
+    walk(x, true, take_sums, x->got.at, SUMS, front);
     return RC_OK;
 }

@@ -3,8 +3,8 @@
 
 #include "embed/conf.h"
 
-#define LARGE ((int64_t)64 << 20) /* bytes of a table whose memory counts */
-#define BLOCK ((int64_t)4 << 20)  /* of a block of it: several large pages */
+#define BLOCK ((int64_t)2 << 20) /* bytes of a block of a large table: a large page */
+#define BLOCKS 2                 /* that each rank has at least */
 #define SMALL_SHIFT 6
 
 struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int world,
@@ -17,12 +17,13 @@ struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int
         o.shift = -1;
         return o;
     }
+    o.copies = place && place->copies;
     if (place && place->n > 0) {
         o.first = place->first;
         o.n = place->n;
         o.start = table % o.n;
     }
-    if (t->rows > LARGE / bytes)
+    if (t->rows >= BLOCK * BLOCKS * o.n / bytes)
         while ((bytes << o.shift) < BLOCK)
             o.shift++;
     return o;
@@ -30,6 +31,8 @@ struct dist_owner dist_owner_of(const struct embed_table_conf *t, int table, int
 
 int dist_owner_share(const struct dist_owner *o, int rank)
 {
+    if (o->copies)
+        return 1;
     if (o->shift < 0)
         return o->start == rank;
     return rank >= o->first && rank < o->first + o->n ? o->n : 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dist/owner.h - which rank keeps a row.
  *
- * Rows of a large table go round the ranks in blocks of a few megabytes, so that memory
+ * Rows of a large table go round the ranks in blocks of two megabytes, so that memory
  * per rank falls with their number: a block's pages are only ever touched on its owner.
  * Blocks of small tables are short, and begin on another rank with each table. A keyed
  * table, whose rows compete with each other, is one rank's alone. A place limits the ranks
- * that keep rows of a table: to one, to those of a host.
+ * that keep rows of a table: to one, to those of a host; or every rank has a copy of all
+ * rows, of which the owner's goes into checkpoints.
  */
 #ifndef DIST_OWNER_H
 #define DIST_OWNER_H
@@ -17,6 +18,7 @@ struct embed_table_conf;
 
 struct dist_place {
     int first, n; /* ranks; n 0: all of them */
+    bool copies;  /* all ranks keep all rows */
 };
 
 struct dist_owner {
@@ -24,6 +26,7 @@ struct dist_owner {
     int first, n; /* ranks that keep rows */
     int start;    /* of these the one with block 0; of keyed tables the rank */
     int shift;    /* rows of a block: 1 << shift; -1: all of them */
+    bool copies;
 };
 
 /* `place` NULL: all ranks. */

@@ -43,10 +43,8 @@ static unsigned offered(const struct dist_topology *t, const struct dist_plan_ta
     if (!(x->kinds & BIT(DIST_GRID)))
         all &= ~BIT(DIST_GRID);
     unsigned asked = x->kinds ? all & x->kinds : all;
-    /* rows of a CPU's tables are cut where it is asked for */
-    if (!asked && x->kinds)
-        asked = x->kinds & (x->sequence ? by_table | BIT(DIST_ROW_WISE) : ~0u);
-    return asked;
+    /* any other cut is made where nothing else is allowed */
+    return asked ? asked : x->kinds;
 }
 
 static bool kernel_is_offered(const struct dist_topology *t,

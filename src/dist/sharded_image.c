@@ -3,10 +3,13 @@
  * make of the same rows: all ranks learn which rows are used, and agree on its form. Rank
  * 0 hands out its rows: it asks all ranks for each piece that is read, and those that keep
  * the rows answer (struct request). So no rank ever holds more than its own rows and one
- * piece. Meanwhile the other ranks are in dist_sharded_serve().
+ * piece. Meanwhile the other ranks are in dist_sharded_serve(). Of a table that is cut by
+ * columns every part is asked for on its own, and put into its columns of the piece.
  *
- * To restore, every rank reads the image for itself and takes the rows that are its own.
+ * To restore, every rank reads the image for itself and takes the rows and columns that are
+ * its own.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -15,18 +18,25 @@
 #include "dist/sharded.h"
 #include "dist/sharded_private.h"
 
+/* A part of a table, as this rank has it. */
+struct spread_part {
+    struct dist_owner owner;
+    struct lookup_snapshot *own; /* of the rows kept here; by number, or of keys */
+    int64_t col;
+    struct lookup_column columns[LOOKUP_COLUMNS_MAX];
+};
+
 /* An image of a table of all ranks. */
 struct dist_spread {
     struct lookup_snapshot base;
     struct dist_sharded *x;
-    int table;
-    struct dist_owner owner;
-    struct lookup_snapshot *own; /* of the rows kept here; by number, or of keys */
-    int n_columns;
+    int table, n_parts;
+    struct spread_part *parts;
     struct lookup_column columns[LOOKUP_COLUMNS_MAX];
     unsigned char *used;  /* of all ranks; a bit per row */
     int64_t *places;      /* LOOKUP_LISTED: numbers of rows */
     int64_t *lists;       /* of a keyed table that another rank keeps */
+    int64_t *touched;     /* ids for the next dump, of all ranks */
     unsigned char *piece; /* what other ranks sent, or is sent */
     size_t piece_room;
     int64_t *counts; /* [2 * world] */
@@ -34,9 +44,14 @@ struct dist_spread {
 
 /* A piece of a table that rank 0 wants; table -1: it has all. */
 struct request {
-    int64_t table, column, from, n;
+    int64_t table, part, column, from, n;
 };
 #define REQUEST_WORDS ((int64_t)(sizeof(struct request) / sizeof(int64_t)))
+
+static size_t row_bytes(const struct lookup_column *c)
+{
+    return (size_t)c->width * dtype_size(c->type);
+}
 
 static bool has_bit(const unsigned char *bits, int64_t row)
 {
@@ -51,10 +66,10 @@ static int64_t place_of(const struct dist_spread *s, int64_t i)
 }
 
 /* Who keeps it; -1 when nobody does, so that whoever asks works it out. */
-static int keeper_of(const struct dist_spread *s, int64_t i)
+static int keeper_of(const struct dist_spread *s, const struct spread_part *p, int64_t i)
 {
     int64_t row = place_of(s, i);
-    return row < 0 ? -1 : dist_owner_at(&s->owner, row);
+    return row < 0 ? -1 : dist_owner_at(&p->owner, row);
 }
 
 static enum rc answer_room(struct dist_spread *s, size_t bytes, struct err *err)
@@ -69,21 +84,22 @@ static enum rc answer_room(struct dist_spread *s, size_t bytes, struct err *err)
 }
 
 /* Row i of the image, as this rank has it. */
-static enum rc read_own(const struct dist_spread *s, int column, int64_t i, void *out,
-                        struct err *err)
+static enum rc read_own(const struct dist_spread *s, const struct spread_part *p,
+                        int column, int64_t i, void *out, struct err *err)
 {
-    const struct lookup_image *own = &s->own->image;
+    const struct lookup_image *own = &p->own->image;
     int64_t at = s->places ? s->places[i] : i;
-    return own->read(own->arg, column, at, 1, out, err);
+    return lookup_image_read(own, column, at, 1, out, err);
 }
 
 /* counts[r]: bytes that rank r sends to rank 0. */
 static void count_answer(const struct dist_spread *s, const struct request *q,
                          size_t bytes)
 {
-    memset(s->counts, 0, 2 * (size_t)s->owner.world * sizeof(*s->counts));
+    const struct spread_part *p = &s->parts[q->part];
+    memset(s->counts, 0, 2 * (size_t)p->owner.world * sizeof(*s->counts));
     for (int64_t i = q->from; i < q->from + q->n; i++) {
-        int keeper = keeper_of(s, i);
+        int keeper = keeper_of(s, p, i);
         if (keeper > 0)
             s->counts[keeper] += (int64_t)bytes;
     }
@@ -92,19 +108,19 @@ static void count_answer(const struct dist_spread *s, const struct request *q,
 /* On a rank that was asked. */
 static enum rc answer(struct dist_spread *s, const struct request *q, struct err *err)
 {
-    const struct lookup_column *c = &s->columns[q->column];
-    size_t bytes = (size_t)c->width * dtype_size(c->type);
+    const struct spread_part *p = &s->parts[q->part];
+    size_t bytes = row_bytes(&p->columns[q->column]);
     int rank = comm_rank(s->x->comm);
     count_answer(s, q, bytes);
-    int64_t *send = s->counts + s->owner.world, *receive = s->counts;
+    int64_t *send = s->counts + p->owner.world, *receive = s->counts;
     send[0] = receive[rank];
-    memset(receive, 0, (size_t)s->owner.world * sizeof(*receive));
+    memset(receive, 0, (size_t)p->owner.world * sizeof(*receive));
     enum rc rc = answer_room(s, (size_t)send[0] + 1, err);
     unsigned char *to = s->piece;
     for (int64_t i = q->from; i < q->from + q->n && !rc; i++) {
-        if (keeper_of(s, i) != rank)
+        if (keeper_of(s, p, i) != rank)
             continue;
-        rc = read_own(s, (int)q->column, i, to, err);
+        rc = read_own(s, p, (int)q->column, i, to, err);
         to += bytes;
     }
     return rc ? rc
@@ -118,18 +134,22 @@ static enum rc ask(const struct dist_spread *s, const struct request *q, struct 
     return comm_broadcast(s->x->comm, comm_i64(&copy.table), REQUEST_WORDS, 0, err);
 }
 
-/* What the others answered, and this rank's own, in the order of the image. */
+/* What the others answered, and this rank's own, in the order of the image; `step` bytes
+ * from one row to the next.
+ */
 static enum rc place_rows(const struct dist_spread *s, const struct request *q,
-                          size_t bytes, unsigned char *out, struct err *err)
+                          size_t step, unsigned char *out, struct err *err)
 {
-    int64_t *at = s->counts + s->owner.world; /* where each rank's next row lies */
+    const struct spread_part *p = &s->parts[q->part];
+    size_t bytes = row_bytes(&p->columns[q->column]);
+    int64_t *at = s->counts + p->owner.world; /* where each rank's next row lies */
     enum rc rc = RC_OK;
-    for (int r = 1; r < s->owner.world; r++)
+    for (int r = 1; r < p->owner.world; r++)
         at[r] = at[r - 1] + s->counts[r - 1];
-    for (int64_t i = q->from; i < q->from + q->n && !rc; i++, out += bytes) {
-        int keeper = keeper_of(s, i);
+    for (int64_t i = q->from; i < q->from + q->n && !rc; i++, out += step) {
+        int keeper = keeper_of(s, p, i);
         if (keeper <= 0) {
-            rc = read_own(s, (int)q->column, i, out, err);
+            rc = read_own(s, p, (int)q->column, i, out, err);
             continue;
         }
         memcpy(out, s->piece + at[keeper], bytes);
@@ -138,25 +158,36 @@ static enum rc place_rows(const struct dist_spread *s, const struct request *q,
     return rc;
 }
 
-/* Rank 0 reads; the others are in dist_sharded_serve(). */
-static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
-                           void *out, struct err *err)
+/* On rank 0: one part of a piece into its columns. */
+static enum rc read_part(struct dist_spread *s, const struct request *q,
+                         unsigned char *out, struct err *err)
 {
-    struct dist_spread *s = (struct dist_spread *)(uintptr_t)arg;
-    const struct lookup_column *c = &s->columns[column];
-    size_t bytes = (size_t)c->width * dtype_size(c->type);
-    struct request q = {.table = s->table, .column = column, .from = from, .n = n};
-    int64_t *none = s->counts + s->owner.world, total = 0;
-    enum rc rc = ask(s, &q, err);
-    count_answer(s, &q, bytes);
-    for (int r = 0; r < s->owner.world; r++)
+    const struct spread_part *p = &s->parts[q->part];
+    const struct lookup_column *c = &s->columns[q->column];
+    int64_t *none = s->counts + p->owner.world, total = 0;
+    enum rc rc = ask(s, q, err);
+    count_answer(s, q, row_bytes(&p->columns[q->column]));
+    for (int r = 0; r < p->owner.world; r++)
         total += s->counts[r];
     if (!rc)
         rc = answer_room(s, (size_t)total + 1, err);
     if (!rc)
         rc = comm_all_to_all(s->x->comm, comm_bytes(NULL), none, comm_bytes(s->piece),
                              s->counts, err);
-    return rc ? rc : place_rows(s, &q, bytes, out, err);
+    out += (size_t)p->col * dtype_size(c->type);
+    return rc ? rc : place_rows(s, q, row_bytes(c), out, err);
+}
+
+/* Rank 0 reads; the others are in dist_sharded_serve(). */
+static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
+                           void *out, struct err *err)
+{
+    struct dist_spread *s = (struct dist_spread *)(uintptr_t)arg;
+    struct request q = {.table = s->table, .column = column, .from = from, .n = n};
+    enum rc rc = RC_OK;
+    for (q.part = 0; q.part < s->n_parts && !rc; q.part++)
+        rc = read_part(s, &q, out, err);
+    return rc;
 }
 
 enum rc dist_sharded_serve(struct lookup *l, struct err *err)
@@ -197,10 +228,13 @@ static void spread_release(struct lookup_snapshot *base)
     struct dist_spread *s = (struct dist_spread *)base;
     if (s->x->images && s->x->images[s->table] == s)
         s->x->images[s->table] = NULL;
-    lookup_snapshot_release(s->own);
+    for (int i = 0; s->parts && i < s->n_parts; i++)
+        lookup_snapshot_release(s->parts[i].own);
+    mem_free(s->parts);
     mem_free(s->used);
     mem_free(s->places);
     mem_free(s->lists);
+    mem_free(s->touched);
     mem_free(s->piece);
     mem_free(s->counts);
     mem_free(s);
@@ -212,7 +246,7 @@ static const struct lookup_snapshot_ops spread_ops = {
 /* Of this rank's bits those of rows that it keeps; then those of all. */
 static enum rc gather_used(struct dist_spread *s, struct err *err)
 {
-    const struct lookup_image *own = &s->own->image;
+    const struct lookup_image *own = &s->parts[0].own->image;
     int64_t bytes = (own->rows + 7) / 8, rows = own->rows;
     int rank = comm_rank(s->x->comm);
     s->used = mem_try_calloc((size_t)bytes + 1, 1);
@@ -223,7 +257,7 @@ static enum rc gather_used(struct dist_spread *s, struct err *err)
         if (own->used && own->used[r >> 3] == 0)
             r |= 7;
         else if ((!own->used || has_bit(own->used, r)) &&
-                 dist_owner_at(&s->owner, r) == rank)
+                 dist_owner_at(&s->parts[0].owner, r) == rank)
             s->used[r >> 3] |= (unsigned char)(1 << (r & 7));
     struct comm_mem bits = comm_bytes(s->used);
     return comm_all_reduce(s->x->comm, bits, bytes, COMM_SUM, err);
@@ -232,7 +266,7 @@ static enum rc gather_used(struct dist_spread *s, struct err *err)
 static int64_t count_used(const struct dist_spread *s)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < (s->own->image.rows + 7) / 8; i++)
+    for (int64_t i = 0; i < (s->base.image.rows + 7) / 8; i++)
         n += POPCOUNT64(s->used[i]);
     return n;
 }
@@ -244,7 +278,7 @@ static enum rc list_rows(struct dist_spread *s, int64_t n, struct err *err)
     if (!s->places)
         return err_set(err, RC_NOMEM, "no memory for the numbers of %jd rows",
                        (intmax_t)n);
-    for (int64_t r = 0; r < s->own->image.rows; r++)
+    for (int64_t r = 0; r < s->base.image.rows; r++)
         if (has_bit(s->used, r))
             s->places[at++] = r;
     s->base.image.form = LOOKUP_LISTED;
@@ -253,11 +287,47 @@ static enum rc list_rows(struct dist_spread *s, int64_t n, struct err *err)
     return RC_OK;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ids for the next dump, which each rank notes of the rows that it keeps. */
+static enum rc gather_touched(struct dist_spread *s, struct err *err)
+{
+    const struct lookup_list *own = &s->parts[0].own->image.lists[LOOKUP_TOUCHED];
+    int64_t n = 0, bytes = 0;
+    void *all = NULL;
+    if (!lookup_has(own))
+        return RC_OK;
+    int64_t *kept = mem_try_alloc((size_t)own->n + 1, sizeof(*kept));
+    if (!kept)
+        return err_set(err, RC_NOMEM, "no memory for %jd ids", (intmax_t)own->n);
+    for (int64_t i = 0; i < own->n; i++)
+        if (dist_owner_at(&s->parts[0].owner, lookup_list_at(own, i)) ==
+            comm_rank(s->x->comm))
+            kept[n++] = lookup_list_at(own, i);
+    enum rc rc = comm_gather_bytes(s->x->comm, kept, n * (int64_t)sizeof(*kept), &all,
+                                   &bytes, err);
+    mem_free(kept);
+    if (rc)
+        return rc;
+    s->touched = all;
+    n = bytes / (int64_t)sizeof(*kept);
+    if (n)
+        qsort(all, (size_t)n, sizeof(*kept), compare_ids);
+    s->base.image.lists[LOOKUP_TOUCHED] = (struct lookup_list){.data = all, .n = n};
+    return RC_OK;
+}
+
 /* Numbered rows: which are used, and whether the others are left out. */
 static enum rc fill_numbered(struct dist_spread *s, bool whole, struct err *err)
 {
     const struct embed_table_conf *conf = lookup_table(s->x->wrap.inner, s->table);
     enum rc rc = gather_used(s, err);
+    if (!rc)
+        rc = gather_touched(s, err);
     if (rc)
         return rc;
     int64_t n = count_used(s);
@@ -292,7 +362,7 @@ static enum rc share_lists(struct dist_spread *s, const struct keyed_head *h,
 {
     struct lookup_image *image = &s->base.image;
     int64_t total = 0;
-    bool keeps = comm_rank(s->x->comm) == s->owner.start;
+    bool keeps = comm_rank(s->x->comm) == s->parts[0].owner.start;
     enum rc rc = RC_OK;
     for (int i = 0; i < LOOKUP_LISTS; i++)
         total += h->lists[i];
@@ -302,10 +372,10 @@ static enum rc share_lists(struct dist_spread *s, const struct keyed_head *h,
     int64_t *at = s->lists;
     for (int i = 0; i < LOOKUP_LISTS && !rc; i++) {
         for (int64_t k = 0; keeps && k < h->lists[i]; k++)
-            at[k] = lookup_list_at(&s->own->image.lists[i], k);
+            at[k] = lookup_list_at(&s->parts[0].own->image.lists[i], k);
         if (h->has[i]) {
-            rc = comm_broadcast(s->x->comm, comm_i64(at), h->lists[i], s->owner.start,
-                                err);
+            rc = comm_broadcast(s->x->comm, comm_i64(at), h->lists[i],
+                                s->parts[0].owner.start, err);
             image->lists[i] = (struct lookup_list){.data = at, .n = h->lists[i]};
         }
         at += h->lists[i];
@@ -315,9 +385,9 @@ static enum rc share_lists(struct dist_spread *s, const struct keyed_head *h,
 
 static enum rc fill_keyed(struct dist_spread *s, struct err *err)
 {
-    struct keyed_head h = head_of(&s->own->image);
-    enum rc rc =
-        comm_broadcast(s->x->comm, comm_i64(&h.n), HEAD_WORDS, s->owner.start, err);
+    struct keyed_head h = head_of(&s->parts[0].own->image);
+    enum rc rc = comm_broadcast(s->x->comm, comm_i64(&h.n), HEAD_WORDS,
+                                s->parts[0].owner.start, err);
     if (rc)
         return rc;
     s->base.image.form = LOOKUP_KEYED;
@@ -326,35 +396,65 @@ static enum rc fill_keyed(struct dist_spread *s, struct err *err)
     return share_lists(s, &h, err);
 }
 
+static enum rc take_parts(struct dist_spread *s, struct err *err)
+{
+    struct dist_sharded *x = s->x;
+    enum rc rc = RC_OK;
+    s->n_parts = dist_layout_count(&x->layout, s->table);
+    s->parts = mem_calloc((size_t)s->n_parts, sizeof(*s->parts));
+    for (int i = 0; i < s->n_parts && !rc; i++) {
+        struct dist_part p = dist_layout_part(&x->layout, x->wrap.inner, s->table, i);
+        s->parts[i].owner = dist_sharded_owner(x, s->table, i);
+        s->parts[i].col = p.col;
+        lookup_columns(lookup_table(x->wrap.inner, p.inner), s->parts[i].columns);
+        rc = lookup_snapshot(x->wrap.inner, p.inner, true, &s->parts[i].own, err);
+    }
+    return rc;
+}
+
+static enum rc fill_image(struct dist_spread *s, bool whole, struct err *err)
+{
+    const struct embed_table_conf *conf = lookup_table(s->x->wrap.inner, s->table);
+    struct lookup_image *image = &s->base.image;
+    const struct lookup_image *own = &s->parts[0].own->image;
+    *image = (struct lookup_image){.form = LOOKUP_ALL,
+                                   .rows = conf->rows,
+                                   .n = conf->rows,
+                                   .read = read_spread,
+                                   .arg = s};
+    memcpy(image->has, own->has, sizeof(image->has));
+    memcpy(image->types, own->types, sizeof(image->types));
+    return conf->keyed.kind ? fill_keyed(s, err) : fill_numbered(s, whole, err);
+}
+
+/* What failed on this rank alone: the others would wait for it in the next collective call. */
+static enum rc give_up(struct dist_spread *s, enum rc rc, const struct err *why,
+                       struct err *err)
+{
+    comm_abort(s->x->comm, why);
+    spread_release(&s->base);
+    if (err)
+        *err = *why;
+    return rc;
+}
+
 enum rc dist_image_make(struct dist_sharded *x, int table, bool whole,
                         struct lookup_snapshot **out, struct err *err)
 {
-    const struct embed_table_conf *conf = lookup_table(x->wrap.inner, table);
+    struct err why = {0};
     struct dist_spread *s = mem_calloc(1, sizeof(*s));
-    int world = comm_world(x->comm);
-    size_t tables = (size_t)lookup_n_tables(x->wrap.inner);
     if (!x->images)
-        x->images = mem_calloc(tables + 1, sizeof(struct dist_spread *));
-    *s = (struct dist_spread){
-        .x = x, .table = table, .owner = dist_sharded_owner(x, table)};
-    s->n_columns = lookup_columns(conf, s->columns);
-    s->counts = mem_calloc(2 * (size_t)world, sizeof(*s->counts));
+        x->images =
+            mem_calloc((size_t)x->layout.n_tables + 1, sizeof(struct dist_spread *));
+    *s = (struct dist_spread){.x = x, .table = table};
+    lookup_columns(lookup_table(x->wrap.inner, table), s->columns);
+    s->counts = mem_calloc(2 * (size_t)comm_world(x->comm), sizeof(*s->counts));
     s->base.ops = &spread_ops;
-    enum rc rc = lookup_snapshot(x->wrap.inner, table, true, &s->own, err);
-    if (!rc) {
-        s->base.image = (struct lookup_image){.form = LOOKUP_ALL,
-                                              .rows = conf->rows,
-                                              .n = conf->rows,
-                                              .read = read_spread,
-                                              .arg = s};
-        memcpy(s->base.image.has, s->own->image.has, sizeof(s->base.image.has));
-        memcpy(s->base.image.types, s->own->image.types, sizeof(s->base.image.types));
-        rc = conf->keyed.kind ? fill_keyed(s, err) : fill_numbered(s, whole, err);
-    }
-    if (rc) {
-        spread_release(&s->base);
-        return rc;
-    }
+    enum rc rc = take_parts(s, &why);
+    if (!rc)
+        rc = fill_image(s, whole, &why);
+    if (rc)
+        return give_up(s, rc, &why, err);
     x->images[table] = s;
     *out = &s->base;
     return RC_OK;
@@ -367,6 +467,7 @@ struct own_rows {
     const struct lookup_image *image;
     int64_t *at, *ids;   /* LOOKUP_LISTED: which of the image's; their rows */
     unsigned char *used; /* LOOKUP_ALL */
+    int64_t *touched;    /* ids for the next dump */
     size_t bytes[LOOKUP_COLUMNS_MAX]; /* of a row of each column */
 };
 
@@ -379,7 +480,7 @@ static enum rc read_listed(const void *arg, int column, int64_t from, int64_t n,
     for (int64_t i = from, run; i < from + n && !rc; i += run) {
         for (run = 1; i + run < from + n && o->at[i + run] == o->at[i] + run; run++)
             ;
-        rc = o->image->read(o->image->arg, column, o->at[i], run, to, err);
+        rc = lookup_image_read(o->image, column, o->at[i], run, to, err);
         to += (size_t)run * o->bytes[column];
     }
     return rc;
@@ -429,28 +530,95 @@ static enum rc keep_used(struct own_rows *o, const struct dist_owner *owner, int
     return RC_OK;
 }
 
-enum rc dist_image_restore(struct dist_sharded *x, int table,
-                           const struct lookup_image *image, struct err *err)
+static enum rc keep_touched(struct own_rows *o, const struct dist_owner *owner, int rank,
+                            struct lookup_image *mine, struct err *err)
 {
-    const struct embed_table_conf *conf = lookup_table(x->wrap.inner, table);
-    struct dist_owner owner = dist_sharded_owner(x, table);
+    const struct lookup_list *all = &o->image->lists[LOOKUP_TOUCHED];
+    int64_t n = 0;
+    if (!lookup_has(all))
+        return RC_OK;
+    o->touched = mem_try_alloc((size_t)all->n + 1, sizeof(*o->touched));
+    if (!o->touched)
+        return no_memory(all->n, err);
+    for (int64_t i = 0; i < all->n; i++) {
+        int64_t row = lookup_list_at(all, i);
+        if (row >= 0 && dist_owner_at(owner, row) == rank)
+            o->touched[n++] = row;
+    }
+    mine->lists[LOOKUP_TOUCHED] = (struct lookup_list){.data = o->touched, .n = n};
+    return RC_OK;
+}
+
+/* Some columns of an image. */
+struct own_columns {
+    const struct lookup_image *image;
+    const struct embed_table_conf *whole;
+    int64_t col, dim;
+};
+
+static enum rc read_columns(const void *arg, int column, int64_t from, int64_t n,
+                            void *out, struct err *err)
+{
+    const struct own_columns *o = arg;
+    size_t size = dtype_size(o->image->types[column]);
+    size_t row = (size_t)o->whole->dim * size, part = (size_t)o->dim * size;
+    unsigned char *room = mem_try_alloc((size_t)n + 1, row), *to = out;
+    if (!room)
+        return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)n);
+    enum rc rc = lookup_image_read(o->image, column, from, n, room, err);
+    for (int64_t i = 0; i < n && !rc; i++)
+        memcpy(to + (size_t)i * part, room + (size_t)i * row + (size_t)o->col * size,
+               part);
+    mem_free(room);
+    return rc;
+}
+
+/* All rows of an image that this rank keeps. */
+static enum rc restore_part(struct dist_sharded *x, int table, int part,
+                            const struct lookup_image *image, struct err *err)
+{
+    struct dist_part p = dist_layout_part(&x->layout, x->wrap.inner, table, part);
+    struct dist_owner owner = dist_sharded_owner(x, table, part);
     struct lookup_image mine = *image;
     struct lookup_column columns[LOOKUP_COLUMNS_MAX];
     struct own_rows o = {.image = image};
     int rank = comm_rank(x->comm);
     enum rc rc = RC_OK;
-    for (int i = 0; i < lookup_columns(conf, columns); i++)
+    for (int i = 0; i < lookup_columns(lookup_table(x->wrap.inner, p.inner), columns);
+         i++)
         o.bytes[i] = (size_t)columns[i].width * dtype_size(image->types[i]);
     if (image->form == LOOKUP_KEYED && rank != owner.start)
         return RC_OK;
-    if (image->form == LOOKUP_LISTED)
+    if (image->form == LOOKUP_LISTED && !owner.copies)
         rc = keep_listed(&o, &owner, rank, &mine, err);
-    else if (image->form == LOOKUP_ALL)
+    else if (image->form == LOOKUP_ALL && !owner.copies)
         rc = keep_used(&o, &owner, rank, &mine, err);
+    if (!rc && image->form != LOOKUP_KEYED && !owner.copies)
+        rc = keep_touched(&o, &owner, rank, &mine, err);
     if (!rc)
-        rc = lookup_restore(x->wrap.inner, table, &mine, err);
+        rc = lookup_restore(x->wrap.inner, p.inner, &mine, err);
     mem_free(o.at);
     mem_free(o.ids);
     mem_free(o.used);
+    mem_free(o.touched);
+    return rc;
+}
+
+enum rc dist_image_restore(struct dist_sharded *x, int table,
+                           const struct lookup_image *image, struct err *err)
+{
+    const struct embed_table_conf *whole = lookup_table(x->wrap.inner, table);
+    enum rc rc = RC_OK;
+    for (int i = 0; i < dist_layout_count(&x->layout, table) && !rc; i++) {
+        struct dist_part p = dist_layout_part(&x->layout, x->wrap.inner, table, i);
+        struct own_columns o = {
+            .image = image, .whole = whole, .col = p.col, .dim = p.dim};
+        struct lookup_image part = *image;
+        if (p.dim < whole->dim) {
+            part.read = read_columns;
+            part.arg = &o;
+        }
+        rc = restore_part(x, table, i, &part, err);
+    }
     return rc;
 }

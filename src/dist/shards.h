@@ -18,6 +18,16 @@ struct dist_shards {
     int total;    /* of all; 0: one rank with one shard */
 };
 
+/* Bytes that this rank sent to others, and the least that the same could be done with:
+ * distinct ids that others keep once, their vectors and sums of gradients once, dense
+ * gradients as in a ring.
+ */
+struct dist_traffic {
+    int64_t sent, least;
+    int64_t ids, floats; /* distinct ids of its shards, and floats of their vectors */
+    int64_t dense;       /* floats of dense gradients of a step */
+};
+
 static inline struct dist_shards dist_shards_of(int rank, int world, int total)
 {
     int64_t from = (int64_t)rank * total / world;

@@ -28,12 +28,15 @@ static bool is_keyed(const struct lookup *l, int table)
     return lookup_table(l, table)->keyed.kind != KEYED_NONE;
 }
 
-static void add_unit(struct dist_units *u, int table, bool distinct)
+static void add_unit(struct dist_units *u, int table, int part, const struct dist_part *p,
+                     bool distinct)
 {
     u->at[u->n++] = (struct dist_unit){.table = table,
+                                       .part = part,
                                        .first = u->n_slots,
                                        .distinct = distinct,
-                                       .dim = lookup_table(u->lookup, table)->dim};
+                                       .col = p->col,
+                                       .dim = p->dim};
 }
 
 static void add_slot(struct dist_units *u, int slot)
@@ -42,23 +45,36 @@ static void add_slot(struct dist_units *u, int slot)
     u->slots[u->n_slots++] = slot;
 }
 
-void dist_units_init(struct dist_units *u, const struct lookup *l, struct pool *pool)
+/* The units of one part of a table. */
+static void add_units(struct dist_units *u, int table, int part,
+                      const struct dist_part *p)
 {
-    int tables = lookup_n_tables(l), slots = lookup_n_slots(l);
-    *u = (struct dist_units){.lookup = l, .pool = pool};
-    u->at = mem_calloc((size_t)(tables + slots) + 1, sizeof(*u->at));
-    u->slots = mem_calloc((size_t)slots + 1, sizeof(*u->slots));
-    for (int t = 0; t < tables; t++) {
-        if (!is_keyed(l, t))
-            add_unit(u, t, true);
-        for (int s = 0; s < slots; s++) {
-            if (lookup_slot(l, s)->table != t)
-                continue;
-            if (is_keyed(l, t))
-                add_unit(u, t, false);
-            add_slot(u, s);
-        }
+    bool keyed = is_keyed(u->lookup, table);
+    if (!keyed)
+        add_unit(u, table, part, p, true);
+    for (int s = 0; s < lookup_n_slots(u->lookup); s++) {
+        if (lookup_slot(u->lookup, s)->table != table)
+            continue;
+        if (keyed)
+            add_unit(u, table, part, p, false);
+        add_slot(u, s);
     }
+}
+
+void dist_units_init(struct dist_units *u, const struct lookup *l,
+                     const struct dist_layout *layout, struct pool *pool)
+{
+    int tables = lookup_n_tables(l), slots = lookup_n_slots(l), most = 1;
+    *u = (struct dist_units){.lookup = l, .pool = pool};
+    for (int t = 0; t < tables; t++)
+        most = dist_layout_count(layout, t) > most ? dist_layout_count(layout, t) : most;
+    u->at = mem_calloc((size_t)((tables + slots) * most) + 1, sizeof(*u->at));
+    u->slots = mem_calloc((size_t)(slots * most) + 1, sizeof(*u->slots));
+    for (int t = 0; t < tables; t++)
+        for (int i = 0; i < dist_layout_count(layout, t); i++) {
+            struct dist_part p = dist_layout_part(layout, l, t, i);
+            add_units(u, t, i, &p);
+        }
 }
 
 void dist_units_release(struct dist_units *u)
@@ -255,6 +271,12 @@ enum rc dist_uses_take(struct dist_uses *u, const struct embed_slot_ids *ids,
     return RC_OK;
 }
 
+void dist_uses_drop(struct dist_uses *u)
+{
+    for (int i = 0; i < u->units->n; i++)
+        u->at[i].n = 0;
+}
+
 /* --- vectors --- */
 
 /* Ids [*from, *to) of row r, from the slot's first one on. */
@@ -305,7 +327,7 @@ static void pool_slot(const struct dist_uses *u, int unit, int k, const struct v
     bool plain = !s->offsets && !s->weights;
     size_t bytes = (size_t)x->dim * sizeof(float);
     for (int64_t r = begin; r < end; r++) {
-        float *y = view_row(out, r) + c->col;
+        float *y = view_row(out, r) + c->col + x->col;
         if (!plain)
             pool_row(s, c->pooling, at, use->vectors, r, x->dim, y);
         else if (at[r])
@@ -374,7 +396,7 @@ CLONED static void add_pooled(const struct view *d, const struct embed_slot_ids 
     for (int64_t r = 0; r < s->rows; r++) {
         int64_t from, to;
         row_ids(s, r, &from, &to);
-        int64_t n = c->sum_gradient && s->weights ? 1 : counted(c->pooling, at, from, to);
+        int64_t n = c->sum_gradient ? 1 : counted(c->pooling, at, from, to);
         for (int64_t k = from; k < to; k++)
             if (at[k])
                 add_one(view_row(d, r), scale_of(s, k, n), c->max_gradient, dim,
@@ -394,7 +416,7 @@ static void sum_unit(struct dist_uses *u, int unit, const struct view *grads)
         const uint32_t *at = use->at + u->at_of[x->first + k];
         if (!grads[c->output].data)
             continue;
-        struct view d = view_cols(&grads[c->output], c->col, x->dim);
+        struct view d = view_cols(&grads[c->output], c->col + x->col, x->dim);
         use->moved = true;
         if (!s->offsets && !s->weights)
             add_plain(&d, at, s->rows, c->max_gradient, x->dim, use->sums);

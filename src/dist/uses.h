@@ -12,11 +12,13 @@
  *
  * A table of numbered rows is one unit: an id counts once, however often it occurs. Of a
  * keyed table each slot is a unit and ids stay as they come, because how often an id
- * occurs decides whether it gets a row.
+ * occurs decides whether it gets a row. Of a table that is cut by columns (layout.h) each
+ * part is a unit.
  */
 #ifndef DIST_USES_H
 #define DIST_USES_H
 
+#include "dist/layout.h"
 #include "embed/lookup.h"
 
 /* One unit in one shard. */
@@ -34,8 +36,9 @@ struct dist_use {
 
 struct dist_unit {
     int table, first, n; /* slots[first], n of them */
+    int part;            /* of the table */
     bool distinct;       /* an id counts once */
-    int64_t dim;
+    int64_t col, dim;    /* columns of the table */
 };
 
 /* The same for all shards of a run. */
@@ -46,7 +49,8 @@ struct dist_units {
     struct dist_unit *at; /* [n] */
     int *slots;           /* [n_slots]: of unit 0, 1, ... */
 };
-void dist_units_init(struct dist_units *u, const struct lookup *l, struct pool *pool);
+void dist_units_init(struct dist_units *u, const struct lookup *l,
+                     const struct dist_layout *layout, struct pool *pool);
 void dist_units_release(struct dist_units *u);
 
 struct dist_uses {
@@ -62,6 +66,8 @@ void dist_uses_release(struct dist_uses *u);
 /* ids[n_slots], borrowed until dist_uses_sum(). RC_INVAL E1402, RC_NOMEM. */
 enum rc dist_uses_take(struct dist_uses *u, const struct embed_slot_ids *ids,
                        struct err *err) MUST_CHECK;
+/* Of a batch that is not worked on: no ids. */
+void dist_uses_drop(struct dist_uses *u);
 void dist_uses_pool(struct dist_uses *u, const struct view *outputs);
 void dist_uses_sum(struct dist_uses *u, const struct view *grads);
 

@@ -54,6 +54,14 @@ struct embed_values {
     double a, b, lo, hi;
 };
 
+/* Some columns of a wider table: initial values and rounding are those of the same columns
+ * there, so that the parts of a row are what the whole row would be.
+ */
+struct embed_cut {
+    const char *of;     /* the wider table's name; NULL: all columns */
+    int64_t first, dim; /* the first column; columns of the wider table */
+};
+
 struct embed_table_conf {
     const char *name;
     int64_t rows, dim;
@@ -68,9 +76,12 @@ struct embed_table_conf {
     struct embed_keyed_conf keyed;
     /* Of KEYED_GROWING: what ids without a row read in training and outside of it. */
     struct embed_values stranger, unknown;
+    struct embed_cut cut; /* of numbered rows, with an optimizer of single weights */
 };
 
-/* Which stream of random numbers its initial values come from: a hash of its name. */
+/* Which stream of random numbers its initial values come from: a hash of its name, or of
+ * the table's that it is cut from.
+ */
 uint64_t embed_table_stream(const struct embed_table_conf *conf);
 /* Floats of a row with its state, and from the row to its state: `dim`, or half of it
  * rounded up.
@@ -99,7 +110,7 @@ struct embed_slot_conf {
     int output; /* which of the views given to lookup_forward() */
     int64_t col;
     float max_gradient; /* > 0: gradients of the output are clamped to +- it first */
-    /* Mean pooling with weights hands each id the gradient that a sum would. */
+    /* Mean pooling hands each id the gradient that a sum would. */
     bool sum_gradient;
 };
 

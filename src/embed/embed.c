@@ -25,7 +25,7 @@ struct embed *embed_create(struct pool *pool)
 
 struct lane_job {
     struct embed *e;
-    lane_fn *fn;
+    embed_lane_fn *fn;
     int64_t n;
     _Atomic(int64_t) next;
 };
@@ -38,7 +38,7 @@ static void run_lane(void *arg, int64_t begin, int64_t end, int64_t chunk)
         job->fn(job->e, i, lane);
 }
 
-void embed_lanes(struct embed *e, int64_t n, lane_fn *fn)
+void embed_lanes(struct embed *e, int64_t n, embed_lane_fn *fn)
 {
     struct lane_job job = {.e = e, .fn = fn, .n = n};
     int64_t lanes = (int64_t)e->lanes.n;

@@ -145,8 +145,7 @@ static inline int64_t embed_slot_counted(const struct embed_slot *s, int64_t fro
 static inline int64_t embed_slot_divides(const struct embed_slot *s, int64_t from,
                                          int64_t to)
 {
-    bool as_sum = s->conf.sum_gradient && s->ids.weights;
-    return as_sum ? 1 : embed_slot_counted(s, from, to);
+    return s->conf.sum_gradient ? 1 : embed_slot_counted(s, from, to);
 }
 static inline float embed_slot_scale(const struct embed_slot *s, int64_t at, int64_t n)
 {
@@ -157,8 +156,8 @@ static inline float embed_slot_scale(const struct embed_slot *s, int64_t at, int
 /* Calls fn for each item of [0, n), on all threads: an item on any, with what that thread
  * has for itself.
  */
-typedef void lane_fn(struct embed *e, int64_t item, struct embed_lane *lane);
-void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
+typedef void embed_lane_fn(struct embed *e, int64_t item, struct embed_lane *lane);
+void embed_lanes(struct embed *e, int64_t n, embed_lane_fn *fn);
 
 /* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
  * ids of all slots as they came. RC_NOMEM.

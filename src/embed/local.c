@@ -61,7 +61,8 @@ static int local_add_table(struct lookup *l, const struct embed_table_conf *conf
     return embed_add_table(local(l), conf, err);
 }
 
-static int local_add_slot(struct lookup *l, const struct embed_slot_conf *conf)
+static int local_add_slot(struct lookup *l, const struct embed_slot_conf *conf,
+                          struct err *err)
 {
     return embed_add_slot(local(l), conf);
 }

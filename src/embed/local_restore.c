@@ -63,12 +63,12 @@ static enum rc read_chunk(const struct restore *x, int64_t from, int64_t row, in
     const struct lookup_image *image = x->image;
     int64_t at = x->t->state_at;
     init_state(x, row, n);
-    enum rc rc = image->read(image->arg, 0, from, n, x->room, err);
+    enum rc rc = lookup_image_read(image, 0, from, n, x->room, err);
     if (!rc)
         put_weights(x, row, n);
     for (int i = 1; i < x->n_columns && !rc; i++) {
         if (image->has[i])
-            rc = image->read(image->arg, i, from, n, x->room, err);
+            rc = lookup_image_read(image, i, from, n, x->room, err);
         if (image->has[i] && !rc)
             put_state(x, i, at, row, n);
         at += x->columns[i].width;
@@ -131,8 +131,8 @@ static void rest_row(const struct restore *x, int64_t row)
     forget_row(t, row);
     if (!origin)
         return;
-    embed_values_draw(&origin->values, origin->seed, origin->stream, row, initial,
-                      t->conf.dim);
+    embed_table_draw(&t->conf, &origin->values, origin->seed, origin->stream, row,
+                     initial);
     embed_table_store(t, row, initial);
     if (t->conf.trainable)
         embed_row_opt_init(&t->conf.opt, embed_table_state(t, row), t->conf.dim);

@@ -6,11 +6,14 @@
  *     lookup_forward(l, outputs, err)         their vectors, pooled, into the outputs
  *     lookup_update(l, grads, &step, err)     each row that occurred is updated once
  *
- * Tables and slots are added first, in the same order by everybody. Then batches follow:
+ * Tables and slots are added first, in the same order by everybody, then lookup_finish(). Then batches follow:
  * prepare, forward, and in training update, in this order and from one thread. A prepare
  * that fails with RC_INVAL has changed nothing: no id was admitted, no row was filled, and
- * the next batch may follow. After any other failure only lookup_destroy() may. Whoever keeps the rows (this process, others,
- * a device), a row's gradients are added in the order of the batch and its initial values
+ * the next batch may follow. After any other failure, and of a prepare over several ranks after
+ * this one too, only lookup_destroy() may: ids may have been admitted, here or elsewhere. A
+ * failure has a message; one that comes without gets E0010.
+ *
+ * Whoever keeps the rows (this process, others, a device), a row's gradients are added in the order of the batch and its initial values
  * are a function of (seed, table, row or id), so that every implementation gives the same
  * bytes.
  *
@@ -118,8 +121,9 @@ struct lookup_image {
     const void *arg;
 };
 
-/* An image of the live rows. It follows them until it is detached; the table must live
- * as long.
+/* An image of the live rows, of the lookup's thread. It follows them until it is detached;
+ * the table must live as long. From then on another thread reads and releases it, while
+ * batches go on.
  */
 struct lookup_snapshot {
     struct lookup_image image;
@@ -127,7 +131,9 @@ struct lookup_snapshot {
 };
 struct lookup_snapshot_ops {
     int64_t (*bytes)(const struct lookup_snapshot *s); /* that detach() copies */
-    /* Copies the rows, which may change from then on. RC_NOMEM: it is as it was. */
+    /* Copies the rows, which may change from then on. Any failure, such as RC_NOMEM: it is as
+     * it was, and is read at once, before the next batch.
+     */
     enum rc (*detach)(struct lookup_snapshot *s, struct err *err);
     void (*release)(struct lookup_snapshot *s);
 };
@@ -138,6 +144,10 @@ struct lookup_conf {
     struct pool *pool;           /* borrowed; may be NULL */
     struct comm *comm;           /* borrowed; NULL: one rank */
     const struct device *device; /* borrowed; of lookups that are a device's own */
+    /* Of a lookup that can stand around any other one: which; NULL: lookup_local_ops. One that
+     * is made for a certain one does not read it.
+     */
+    const struct lookup_ops *inner;
 };
 
 struct lookup_memory {
@@ -150,6 +160,10 @@ struct lookup {
     const struct lookup_ops *ops;
 };
 
+/* One way to keep tables; the functions of this header say what each method does. All must
+ * be there but those that are marked: lookup_create() refuses a lookup without one of them, and
+ * success without a lookup (E0011). So are numbers of tables and slots that are none.
+ */
 struct lookup_ops {
     const char *name, *summary;
     /* Outputs and gradients are views of the device's memory (graph_device_view()), not of
@@ -161,7 +175,8 @@ struct lookup_ops {
     void (*destroy)(struct lookup *l);
     int (*add_table)(struct lookup *l, const struct embed_table_conf *conf,
                      struct err *err);
-    int (*add_slot)(struct lookup *l, const struct embed_slot_conf *conf);
+    int (*add_slot)(struct lookup *l, const struct embed_slot_conf *conf,
+                    struct err *err);
     int (*n_tables)(const struct lookup *l);
     int (*n_slots)(const struct lookup *l);
     const struct embed_table_conf *(*table)(const struct lookup *l, int table);
@@ -201,13 +216,14 @@ enum rc lookup_create(const struct lookup_ops *ops, const struct lookup_conf *co
                       struct lookup **out, struct err *err) MUST_CHECK;
 void lookup_destroy(struct lookup *l); /* NULL is fine */
 
-/* The table's number, or -1 with `err` filled. Tables of one name are one table and must
+/* The table's number, below lookup_n_tables(), or -1 with `err` filled. Tables of one name are one table and must
  * agree in rows and width.
  */
 int lookup_add_table(struct lookup *l, const struct embed_table_conf *conf,
                      struct err *err);
-/* The slot's number. */
-int lookup_add_slot(struct lookup *l, const struct embed_slot_conf *conf);
+/* The slot's number, below lookup_n_slots(), or -1 with `err` filled. */
+int lookup_add_slot(struct lookup *l, const struct embed_slot_conf *conf,
+                    struct err *err) MUST_CHECK;
 int lookup_n_tables(const struct lookup *l);
 int lookup_n_slots(const struct lookup *l);
 /* All tables and slots are there: takes memory now that the first batch would take else.
@@ -226,7 +242,8 @@ const struct embed_table_conf *lookup_slot_table(const struct lookup *l, int slo
 enum rc lookup_share(struct lookup *l, const struct lookup *with,
                      struct err *err) MUST_CHECK;
 
-/* ids[lookup_n_slots()], borrowed until the next call. Ids of keyed tables are any that
+/* ids[lookup_n_slots()], borrowed until the next lookup_prepare(): forward and update may read
+ * them. Ids of keyed tables are any that
  * are not negative: they are admitted, given rows or turned away here. RC_INVAL E1402
  * when an id lies outside its table: the message names feature, row and id. RC_NOMEM; of
  * tables elsewhere, RC_IO. With `training`, rows that occur for the first time are
@@ -242,11 +259,16 @@ enum rc lookup_update(struct lookup *l, const struct view *grads,
                       const struct embed_row_step *step, struct err *err) MUST_CHECK;
 
 /* `whole`: LOOKUP_ALL even where few rows are used. *out is the caller's, to
- * lookup_snapshot_release(). RC_NOMEM.
+ * lookup_snapshot_release(). RC_NOMEM; E2310: lookup_snapshot_check() refuses what the
+ * implementation gave.
  */
 enum rc lookup_snapshot(struct lookup *l, int table, bool whole,
                         struct lookup_snapshot **out, struct err *err) MUST_CHECK;
 void lookup_snapshot_release(struct lookup_snapshot *s); /* NULL is fine */
+/* As lookup_snapshot_ops.detach and lookup_image.read say. */
+enum rc lookup_snapshot_detach(struct lookup_snapshot *s, struct err *err) MUST_CHECK;
+enum rc lookup_image_read(const struct lookup_image *image, int column, int64_t from,
+                          int64_t n, void *out, struct err *err) MUST_CHECK;
 /* Rows that the image leaves out are unused afterwards. E2306: the image is not of such a
  * table, and the table is as it was. On another failure (E2303 of keys, RC_NOMEM, or what
  * image->read() says) the table is empty or holds a part.
@@ -259,15 +281,29 @@ enum rc lookup_restore(struct lookup *l, int table, const struct lookup_image *i
  */
 enum rc lookup_image_check(const struct embed_table_conf *t,
                            const struct lookup_image *image, struct err *err) MUST_CHECK;
+/* What lookup_snapshot() asks before anybody sees a snapshot: that lookup_restore() of any
+ * implementation would take it for this table. All columns are there, in their own types, the
+ * rows are the table's, and lists that go together are as long as each other; keys are not
+ * negative and within the table's capacity, counts are not negative, touched ids ascend. That
+ * no key comes twice is the implementation's to know. RC_FORMAT E2310, with the table and the
+ * field.
+ */
+enum rc lookup_snapshot_check(const struct embed_table_conf *t,
+                              const struct lookup_snapshot *s, bool whole,
+                              struct err *err) MUST_CHECK;
 /* The weights that an evaluation reads for an id: out[dim]; false: it has no row. */
 bool lookup_peek(const struct lookup *l, int table, int64_t id, float *out);
 
 /* From now on every table notes which ids training looks up. RC_NOMEM. */
 enum rc lookup_track(struct lookup *l, struct err *err) MUST_CHECK;
 bool lookup_tracks(const struct lookup *l, int table);
-/* Those ids, ascending; *ids is the caller's, to mem_free(). RC_NOMEM. */
+/* Those ids, ascending; *ids is the caller's, to mem_free(). RC_NOMEM; E0011: the
+ * implementation gave others.
+ */
 enum rc lookup_touched(const struct lookup *l, int table, int64_t **ids, int64_t *n,
                        struct err *err) MUST_CHECK;
+/* Whether ids ascend, and are those of rows that the table has. */
+bool lookup_touched_fits(const struct embed_table_conf *t, const struct lookup_list *ids);
 void lookup_forget_touched(struct lookup *l); /* of all tables */
 
 void lookup_memory(const struct lookup *l, int table, struct lookup_memory *out);

@@ -11,9 +11,10 @@ static int wrap_add_table(struct lookup *l, const struct embed_table_conf *conf,
     return lookup_add_table(lookup_inner(l), conf, err);
 }
 
-static int wrap_add_slot(struct lookup *l, const struct embed_slot_conf *conf)
+static int wrap_add_slot(struct lookup *l, const struct embed_slot_conf *conf,
+                         struct err *err)
 {
-    return lookup_add_slot(lookup_inner(l), conf);
+    return lookup_add_slot(lookup_inner(l), conf, err);
 }
 
 static int wrap_n_tables(const struct lookup *l)

@@ -12,10 +12,10 @@
 static const struct {
     const char *name;
     enum embed_row_state arrays[ROW_STATES_MAX];
-    bool corrects;
+    bool corrects, each;
 } kinds[ROW_OPT_KINDS] = {
-#define ROW_OPT(KIND, name, first, second, corrects) \
-    [ROW_##KIND] = {#name, {ROW_STATE_##first, ROW_STATE_##second}, corrects},
+#define ROW_OPT(KIND, name, first, second, corrects, each) \
+    [ROW_##KIND] = {#name, {ROW_STATE_##first, ROW_STATE_##second}, corrects, each},
 #include "embed/row_opts.def"
 #undef ROW_OPT
 };
@@ -38,6 +38,11 @@ int64_t embed_row_opt_state(const struct embed_row_opt *o, int64_t dim)
         n += s == ROW_STATE_EACH ? dim : s == ROW_STATE_ONCE ? 1 : 0;
     }
     return n;
+}
+
+bool embed_row_opt_each(enum embed_row_opt_kind kind)
+{
+    return kinds[kind].each;
 }
 
 double embed_row_opt_initial(const struct embed_row_opt *o)
@@ -264,7 +269,7 @@ void embed_row_rule_apply(const struct embed_row_rule *r, float *w, float *state
                           float *grad, int64_t dim)
 {
     static apply_fn *const applies[ROW_OPT_KINDS] = {
-#define ROW_OPT(KIND, name, first, second, corrects) [ROW_##KIND] = apply_##name,
+#define ROW_OPT(KIND, name, first, second, corrects, each) [ROW_##KIND] = apply_##name,
 #include "embed/row_opts.def"
 #undef ROW_OPT
     };

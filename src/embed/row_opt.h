@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum embed_row_opt_kind {
-#define ROW_OPT(KIND, name, first, second, corrects) ROW_##KIND,
+#define ROW_OPT(KIND, name, first, second, corrects, each) ROW_##KIND,
 #include "embed/row_opts.def"
 #undef ROW_OPT
     ROW_OPT_KINDS
@@ -53,6 +53,8 @@ const char *embed_row_opt_name(enum embed_row_opt_kind kind);
 #define ROW_STATES_MAX 2
 enum embed_row_state { ROW_STATE_NONE, ROW_STATE_EACH, ROW_STATE_ONCE };
 enum embed_row_state embed_row_opt_array(enum embed_row_opt_kind kind, int array);
+/* Every weight moves by its own gradient and state alone. */
+bool embed_row_opt_each(enum embed_row_opt_kind kind);
 /* The value that all of its state starts from. */
 double embed_row_opt_initial(const struct embed_row_opt *o);
 /* Floats of state behind a row of `dim` weights. */

@@ -26,7 +26,8 @@
 
 uint64_t embed_table_stream(const struct embed_table_conf *conf)
 {
-    return hash_xxh3(conf->name, strlen(conf->name));
+    const char *name = conf->cut.of ? conf->cut.of : conf->name;
+    return hash_xxh3(name, strlen(name));
 }
 
 int64_t embed_table_state_at(const struct embed_table_conf *conf)
@@ -84,6 +85,18 @@ void embed_values_draw(const struct embed_values *v, uint64_t seed, uint64_t str
             out[i] = truncated(&r, v);
         break;
     }
+}
+
+void embed_table_draw(const struct embed_table_conf *conf, const struct embed_values *v,
+                      uint64_t seed, uint64_t stream, int64_t at, float *out)
+{
+    float whole[EMBED_DIM_MAX];
+    if (!conf->cut.of) {
+        embed_values_draw(v, seed, stream, at, out, conf->dim);
+        return;
+    }
+    embed_values_draw(v, seed, stream, at, whole, conf->cut.dim);
+    memcpy(out, whole + conf->cut.first, (size_t)conf->dim * sizeof(float));
 }
 
 static uint16_t narrow(enum dtype type, float v)
@@ -156,6 +169,8 @@ void embed_table_store_step(struct embed_table *t, int64_t row, const float *w,
     struct rng r;
     uint16_t *h = (uint16_t *)embed_table_row(t, row);
     rng_init(&r, t->conf.seed, t->stream, step, (uint64_t)identity(t, row));
+    for (int64_t i = 0; i < t->conf.cut.first; i++)
+        rng_f32(&r); /* of the columns before */
     for (int64_t i = 0; i < t->conf.dim; i++)
         h[i] = rounded(t->conf.type, w[i], rng_f32(&r));
 }
@@ -286,7 +301,7 @@ void embed_table_initial(const struct embed_table *t, int64_t row, float *out)
 {
     const struct embed_values v = {t->conf.init, t->conf.a, t->conf.b, t->conf.lo,
                                    t->conf.hi};
-    embed_values_draw(&v, t->conf.seed, t->stream, identity(t, row), out, t->conf.dim);
+    embed_table_draw(&t->conf, &v, t->conf.seed, t->stream, identity(t, row), out);
     for (int64_t i = 0; t->conf.type != DT_F32 && i < t->conf.dim; i++)
         out[i] = widen(t->conf.type, narrow(t->conf.type, out[i]));
 }

@@ -64,6 +64,9 @@ void embed_table_initial(const struct embed_table *t, int64_t row, float *out);
  */
 void embed_values_draw(const struct embed_values *v, uint64_t seed, uint64_t stream,
                        int64_t at, float *out, int64_t dim);
+/* The same for a row of a table, of which only some columns may be kept: out[conf->dim]. */
+void embed_table_draw(const struct embed_table_conf *conf, const struct embed_values *v,
+                      uint64_t seed, uint64_t stream, int64_t at, float *out);
 /* Weights of a row that is used, in any type. */
 void embed_table_load(const struct embed_table *t, int64_t row, float *out);
 void embed_table_store(struct embed_table *t, int64_t row,

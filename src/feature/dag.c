@@ -48,9 +48,30 @@ static enum rc shape(struct fg_run *x, const struct fg_input *in, struct fg_cell
     return RC_OK;
 }
 
+/* The row that step `s` of a result belongs to. */
+static int64_t row_of_step(const struct fg_cells *c, int64_t s)
+{
+    int64_t row = 0;
+    if (!c->seq)
+        return s;
+    while (row + 1 < c->rows && c->row_at[row + 1] <= s)
+        row++;
+    return row;
+}
+
+/* The row that value i of a result belongs to, for a message. */
+static int64_t row_of(const struct fg_cells *c, int64_t i)
+{
+    int64_t s = 0;
+    while (s + 1 < c->steps && c->step_at[s + 1] <= i)
+        s++;
+    return row_of_step(c, s);
+}
+
 /* Value i of the result as a number. */
 static enum rc number_of(struct fg_run *x, const struct fg_input *in,
-                         const struct feature_out *o, int64_t i, double *v)
+                         const struct fg_cells *c, const struct feature_out *o, int64_t i,
+                         double *v)
 {
     const struct fg *f = in->feature;
     if (f->sink == SINK_NUMBERS) {
@@ -60,7 +81,7 @@ static enum rc number_of(struct fg_run *x, const struct fg_input *in,
     } else {
         struct str s = cells_text(&x->scratch->at[f->index].text)[i];
         if (!number_parse(s, v)) {
-            x->row = -1;
+            x->row = row_of(c, i);
             return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
         }
     }
@@ -76,7 +97,7 @@ static enum rc copy_numbers(struct fg_run *x, const struct fg_input *in,
         return fg_nomem(x);
     for (int64_t i = 0; !rc && i < c->n; i++) {
         double v = 0;
-        rc = number_of(x, in, o, i, &v);
+        rc = number_of(x, in, c, o, i, &v);
         if (in->wide)
             ((double *)c->val.mem.p)[i] = v;
         else
@@ -100,10 +121,11 @@ static enum rc split_numbers(struct fg_run *x, const struct fg_input *in,
             struct str rest = texts[from], part;
             while (str_split(&rest, in->sep, &part)) {
                 double v;
-                x->row = -1;
-                if (!number_parse(part, &v))
+                if (!number_parse(part, &v)) {
+                    x->row = row_of_step(c, s);
                     return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is not a number",
                                    SHOWN(part));
+                }
                 if (!feature_mem_room(&c->val.mem, (size_t)n + 1, size))
                     return fg_nomem(x);
                 if (in->wide)

@@ -61,6 +61,10 @@ size_t feature_plan_count(const struct feature_plan *p); /* stubs too */
 const struct feature_info *feature_plan_info(const struct feature_plan *p, size_t i);
 int64_t feature_plan_find(const struct feature_plan *p, struct str name); /* or -1 */
 const struct pc_features *feature_plan_conf(const struct feature_plan *p);
+/* The words of a feature and the row of all others; NULL when its ids are no words. */
+struct vocab;
+const struct vocab *feature_plan_words(const struct feature_plan *p, size_t i,
+                                       int64_t *unknown);
 
 enum feature_use { FEATURE_INPUT, FEATURE_LABEL, FEATURE_WEIGHT };
 struct feature_column {

@@ -103,7 +103,9 @@ struct fg_run;
 struct fg_ops {
     /* Sets f's inputs' forms, f->op, f->sparse and so on; problems go to diags. */
     void (*compile)(struct fg *f, struct feature_plan *p, struct diags *diags);
-    /* One step: gives values to the sink; nothing: the default. */
+    /* One step: gives values to the sink; nothing: the default. Fails by fg_fail(); a failure
+     * without words gets E0010, an answer that is no code of failure E0011.
+     */
     enum rc (*step)(struct fg_run *x, const struct fg_range *in);
     /* Optional: all rows at once when it can (*done), from the column. */
     enum rc (*fast)(struct fg_run *x, bool *done);
@@ -140,7 +142,11 @@ struct fg {
     struct fg_bucket bucket;
     struct normal normal; /* NORMAL_NONE: none */
     uint32_t dim;         /* SINK_NUMBERS; 0 for others */
-    uint32_t want;        /* numbers that a row or step must have; 0: any */
+    /* Numbers that a row or step must have, as numbers or before boundaries make ids of them
+     * (E1305); 0: any. With `several` boundaries take any, and `want` is the default's.
+     */
+    uint32_t want;
+    bool several;
 
     struct str def_text; /* empty: no default */
     int64_t *def_ids;    /* [n_def] */
@@ -294,7 +300,6 @@ enum rc memo_sink(struct fg_run *x, struct fg_memo *m, uint32_t code, bool split
 void dag_sort(struct feature_plan *p, struct diags *diags);
 
 /* plan_default.c */
-void plan_default_text(struct fg *f, struct feature_plan *p); /* sets f->def_text */
 void plan_defaults(struct fg *f, struct feature_plan *p, struct diags *diags);
 /* plan_bucket.c: f->bucket and the rows of its table */
 void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags);

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "feature/feature_private.h"
+#include "feature/words.h"
 
 struct diag *plan_report(struct diags *d, const struct fg *f, enum code code,
                          const char *field, const char *fmt, ...)
@@ -247,7 +248,7 @@ static void plan_build(struct feature_plan *p, struct diags *diags)
     }
     for (size_t i = 0; i < p->n; i++) {
         struct fg *f = &p->at[i];
-        plan_default_text(f, p);
+        f->def_text = feature_default_text(f->conf);
         plan_bucket(f, p, diags);
         set_sink(f, p, diags);
         set_inputs(f, p, diags);
@@ -333,6 +334,16 @@ int64_t feature_plan_find(const struct feature_plan *p, struct str name)
 const struct pc_features *feature_plan_conf(const struct feature_plan *p)
 {
     return &p->conf;
+}
+
+const struct vocab *feature_plan_words(const struct feature_plan *p, size_t i,
+                                       int64_t *unknown)
+{
+    const struct fg_bucket *b = &p->at[i].bucket;
+    if (b->kind != BUCKET_VOCAB)
+        return NULL;
+    *unknown = b->unknown;
+    return &b->vocab;
 }
 
 /* Features are at most as deep as there are; dag_sort() has refused circles. */

@@ -4,42 +4,20 @@
 
 #include "base/mem.h"
 #include "feature/feature_private.h"
+#include "feature/words.h"
 
-static void plan_bucket_put(struct fg *f, struct str word, int64_t id,
-                            struct diags *diags)
-{
-    struct err err = {0};
-    if (vocab_put(&f->bucket.vocab, word, id, NULL, &err))
-        plan_report(diags, f, E1309, NULL, "feature '%s': %s", f->info.name, err.msg);
-}
-
-/* Without default_bucketize_value the default and the unknown texts come first. */
 static void from_list(struct fg *f, struct diags *diags)
 {
     const struct pc_feature *c = f->conf;
-    bool given = c->has_default_bucketize_value;
-    int64_t first = given ? 0 : 2;
-    f->bucket.unknown = given ? (int64_t)c->default_bucketize_value : 1;
-    if (!given) {
-        plan_bucket_put(f, f->def_text, 0, diags);
-        plan_bucket_put(f, str_c("<OOV>"), 1, diags);
+    struct err err = {0};
+    if (feature_words_listed(c, &f->bucket.vocab, &f->bucket.unknown, &err))
+        plan_report(diags, f, E1309, NULL, "feature '%s': %s", f->info.name, err.msg);
+    if (c->n_vocab_list) {
+        f->info.rows = (uint64_t)c->n_vocab_list + c->kind->spare_row +
+                       (c->has_default_bucketize_value ? 0 : 2);
+        return;
     }
-    for (int64_t i = 0; i < c->n_vocab_list; i++)
-        plan_bucket_put(f, str_c(c->vocab_list[i]), first + i, diags);
-    f->info.rows = (uint64_t)(c->n_vocab_list + first) + c->kind->spare_row;
-}
-
-static void from_dict(struct fg *f, struct diags *diags)
-{
-    const struct pc_feature *c = f->conf;
-    bool given = c->has_default_bucketize_value;
-    f->bucket.unknown = given ? (int64_t)c->default_bucketize_value : 1;
-    for (int64_t i = 0; i < c->n_vocab_dict; i++)
-        plan_bucket_put(f, str_c(c->vocab_dict[i].key),
-                        (int64_t)(c->vocab_dict[i].value & INT64_MAX), diags);
     f->info.rows = (uint64_t)f->bucket.vocab.max_id + 1;
-    if (!given && f->def_text.n)
-        plan_bucket_put(f, f->def_text, 0, diags);
     if (f->info.rows <= (uint64_t)f->bucket.unknown)
         f->info.rows = (uint64_t)f->bucket.unknown + 1;
 }
@@ -89,12 +67,9 @@ void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags)
     } else if (c->has_num_buckets && c->num_buckets) {
         b->kind = BUCKET_NUM;
         b->n = f->info.rows = c->num_buckets;
-    } else if (c->n_vocab_list) {
+    } else if (c->n_vocab_list || c->n_vocab_dict) {
         b->kind = BUCKET_VOCAB;
         from_list(f, diags);
-    } else if (c->n_vocab_dict) {
-        b->kind = BUCKET_VOCAB;
-        from_dict(f, diags);
     } else if (c->has_vocab_file) {
         b->kind = BUCKET_VOCAB;
         from_file(f, p, diags);

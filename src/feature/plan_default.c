@@ -107,16 +107,6 @@ static void from_text(struct fg *f, struct diags *diags)
     f->n_def = 1;
 }
 
-void plan_default_text(struct fg *f, struct feature_plan *p)
-{
-    const struct pc_feature *c = f->conf;
-    const char *text = c->default_value ? c->default_value : "";
-    bool number = c->kind->zero_default || !pc_feature_is_sparse(c);
-    if (!*text && (number || f->sequence))
-        text = "0";
-    f->def_text = str_c(text);
-}
-
 static bool is_numeric(const struct fg *f)
 {
     return f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS ||

@@ -255,6 +255,15 @@ static void replace_outside(struct fg_run *x)
         ids[i] = ids[i] < 0 ? 0 : ids[i];
 }
 
+/* Operators fail by fg_fail(), with words; what comes without gets some. */
+static enum rc op_failed(struct fg_run *x, const char *function, enum rc rc)
+{
+    bool known = rc < RC_OK && rc >= RC_CANCELED;
+    if (known && x->err && x->err->msg[0])
+        return rc;
+    return err_from(x->err, rc, "feature", x->f->info.name, function);
+}
+
 static enum rc run_feature(struct fg_run *x)
 {
     bool done = false;
@@ -263,12 +272,18 @@ static enum rc run_feature(struct fg_run *x)
         rc = none_run(x);
         done = true;
     }
-    if (!rc && !done && x->f->ops->fast)
+    if (!rc && !done && x->f->ops->fast) {
         rc = x->f->ops->fast(x, &done);
+        if (rc)
+            rc = op_failed(x, "fast", rc);
+    }
     if (!rc && !done)
         rc = read_inputs(x);
-    if (!rc && !done)
+    if (!rc && !done) {
         rc = run_rows(x);
+        if (rc)
+            rc = op_failed(x, "step", rc);
+    }
     if (!rc)
         sink_finish(x);
     if (!rc && x->f->bucket.kind == BUCKET_NUM && x->f->sink == SINK_IDS)

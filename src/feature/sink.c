@@ -220,12 +220,22 @@ static enum rc note_step(struct fg_run *x)
     return RC_OK;
 }
 
+/* Numbers that boundaries turn into ids; in FG_NONE they are ids already. */
+static bool becomes_bounds(const struct fg_run *x)
+{
+    return x->f->sink == SINK_IDS && !x->f->several &&
+           x->f->bucket.kind == BUCKET_BOUNDS && x->plan->mode != pc_FgMode_FG_NONE;
+}
+
 enum rc sink_end_bare_step(struct fg_run *x)
 {
     const struct fg *f = x->f;
     int64_t given = sink_given(x);
     if (given && f->sink == SINK_NUMBERS && given != (int64_t)f->dim)
         return wrong_count(x, given);
+    if (UNLIKELY(given != (int64_t)f->want) && given && f->want && becomes_bounds(x))
+        return fg_fail(x, NULL, RC_FORMAT, E1305, "%jd numbers, and it has %u",
+                       (intmax_t)given, f->want);
     if (f->keep && given > f->keep)
         x->n = x->step_base + f->keep;
     return note_step(x);

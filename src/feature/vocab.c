@@ -107,17 +107,33 @@ static enum rc read_line(struct vocab *v, struct str line, int64_t index, struct
     return rc;
 }
 
+/* Of v->text, which holds n bytes. */
+static enum rc read_lines(struct vocab *v, size_t n, struct err *err)
+{
+    struct str rest = str_of(v->text, n), line;
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; !rc && str_split(&rest, '\n', &line); i++) {
+        line = str_trim(line);
+        if (line.n)
+            rc = read_line(v, line, i, err);
+    }
+    return rc;
+}
+
 enum rc vocab_read(struct vocab *v, const char *path, struct err *err)
 {
     size_t n;
     enum rc rc = fs_read(path, VOCAB_FILE_MAX, &v->text, &n, err);
     if (rc)
         return rc;
-    struct str rest = str_of(v->text, n), line;
-    for (int64_t i = 0; !rc && str_split(&rest, '\n', &line); i++) {
-        line = str_trim(line);
-        if (line.n)
-            rc = read_line(v, line, i, err);
-    }
+    rc = read_lines(v, n, err);
     return rc ? err_wrap(err, rc, "vocabulary '%s'", path) : RC_OK;
+}
+
+enum rc vocab_parse(struct vocab *v, const char *text, size_t n, struct err *err)
+{
+    v->text = mem_alloc(n + 1);
+    memcpy(v->text, text, n);
+    v->text[n] = '\0';
+    return read_lines(v, n, err);
 }

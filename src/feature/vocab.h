@@ -39,5 +39,8 @@ int64_t vocab_find(const struct vocab *v, struct str text);
  * of range or a word that appears twice with different ids.
  */
 enum rc vocab_read(struct vocab *v, const char *path, struct err *err) MUST_CHECK;
+/* The same from n bytes of text, which are copied. */
+enum rc vocab_parse(struct vocab *v, const char *text, size_t n,
+                    struct err *err) MUST_CHECK;
 
 #endif

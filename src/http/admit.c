@@ -114,8 +114,11 @@ static enum rc check_token(struct http_call *c, struct err *err)
     int64_t now = clock_mono_ns();
     struct api *a = c->api;
     enum rc rc = RC_INVAL;
-    if (c->route->role == ROLE_NONE)
-        return http_limit_take(a->callers, c->address, now) ? RC_OK : too_many(c, err);
+    if (c->route->role == ROLE_NONE) /* what asks others is slower, as guessing is */
+        return http_limit_take(http_aside_is(c->route) ? a->strangers : a->callers,
+                               c->address, now)
+                   ? RC_OK
+                   : too_many(c, err);
     if (given && strncasecmp(given, "Bearer ", 7) == 0) {
         struct http_db *d = api_db(a);
         rc = http_auth_find(a->auth, d->store, given + 7, &c->who, err);
@@ -133,7 +136,7 @@ static enum rc check_token(struct http_call *c, struct err *err)
 
 static enum rc check_role(struct http_call *c, struct err *err)
 {
-    if (c->who.role >= c->route->role)
+    if (http_role_may(c->who.role, c->route->role))
         return RC_OK;
     return http_call_forbid(c, err, "this needs the role %s, the token has %s",
                             http_role_name(c->route->role), http_role_name(c->who.role));

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/experiments.h"
 #include "http/forward.h"
 #include "http/handlers.h"
 #include "job/archive.h"
@@ -25,6 +26,7 @@
 #include "text/json.h"
 
 #define LOG_AREA "server"
+#define AUDIT_MAX 2000
 #define OUT_MAX ((size_t)64 << 20)
 
 static const struct {
@@ -35,7 +37,8 @@ static const struct {
     {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404}, {E5103, 404}, {E5104, 409},
     {E5202, 404}, {E5304, 404}, {E3204, 422}, {E5003, 400}, {E5006, 400}, {E5008, 401},
     {E5009, 401}, {E5010, 403}, {E5014, 400}, {E4002, 500}, {E4005, 500}, {E4008, 404},
-    {E4014, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404}, {E5510, 503},
+    {E4014, 409}, {E4021, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404}, {E5510, 503},
+    {E5033, 503},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -175,6 +178,27 @@ static bool answer_changes(const struct http_route *r)
     return strcmp(r->method, "GET") != 0;
 }
 
+/* On what: its address, of something new the one that it got, and with users, tokens and
+ * quotas what was asked for. Other bodies may hold secrets.
+ */
+static const char *audit_object(struct http_call *c)
+{
+    const char *mark = strchr(c->uri, '?');
+    bool made = c->location && c->location[0] == '/' && c->status < 300;
+    const char *path =
+        made ? c->location
+             : arena_strndup(&c->arena, c->uri,
+                             mark ? (size_t)(mark - c->uri) : strlen(c->uri));
+    if (!c->body || strcmp(c->route->tag, "people") != 0 || c->route->role == ROLE_NONE)
+        return path;
+    struct buf b;
+    buf_init(&b, AUDIT_MAX);
+    json_print(c->body, 0, &b);
+    path = arena_printf(&c->arena, "%s %s", path, buf_str(&b));
+    buf_release(&b);
+    return path;
+}
+
 /* Changes, and everything that was refused for want of permission. */
 void api_audit(struct http_call *c, struct http_db *d)
 {
@@ -184,33 +208,57 @@ void api_audit(struct http_call *c, struct http_db *d)
     if (c->route->fn == http_write_exec && !refused)
         return; /* every key that is pressed: that the program was started is recorded */
     struct err err = {0};
-    const char *mark = strchr(c->uri, '?');
-    struct store_audit row = {
-        .time = clock_wall_ns(),
-        .who = c->who.name,
-        .action = c->route->id,
-        .object = arena_strndup(&c->arena, c->uri,
-                                mark ? (size_t)(mark - c->uri) : strlen(c->uri)),
-        .outcome = arena_printf(&c->arena, "%u", c->status),
-        .address = c->address};
+    struct store_audit row = {.time = clock_wall_ns(),
+                              .who = c->who.name,
+                              .action = c->route->id,
+                              .object = audit_object(c),
+                              .outcome = arena_printf(&c->arena, "%u", c->status),
+                              .address = c->address};
     if (store_audit_add(d->store, &row, 1, &err))
         log_error("audit log: %s", err.msg);
     log_info("%s by '%s' from %s: %u", row.action, row.who, row.address, c->status);
 }
 
-/* May wait for the store of artifacts; nobody else is to wait for that. */
+void http_call_lock(struct http_call *c)
+{
+    if (c->locks && !c->locked)
+        pthread_mutex_lock(&c->api->writer);
+    c->locked = c->locks;
+}
+
+void http_call_unlock(struct http_call *c)
+{
+    if (c->locked)
+        pthread_mutex_unlock(&c->api->writer);
+    c->locked = false;
+}
+
+/* Reads or writes files, or waits for others; nobody else is to wait for that. */
 static bool may_wait(const struct http_call *c)
 {
-    return c->api->o.place.artifacts &&
-           (c->route->fn == http_put_object || c->route->fn == http_put_snapshot ||
-            c->route->fn == http_create_model);
+    return c->aside || c->route->fn == http_put_object ||
+           c->route->fn == http_put_snapshot;
+}
+
+static enum rc run_locked(struct http_call *c, struct err *err)
+{
+    if (!may_wait(c))
+        http_call_lock(c);
+    enum rc rc = c->route->fn(c, err);
+    http_call_unlock(c);
+    return rc;
+}
+
+static bool is_of_experiment(const struct http_route *r)
+{
+    return str_starts(r->path, "/api/v1/experiments/{experiment}");
 }
 
 static void run_handler(struct http_call *c, struct err *err)
 {
     struct api *a = c->api;
-    bool write = answer_changes(c->route) && !may_wait(c) &&
-                 strcmp(store_kind(c->db->store), "sqlite") == 0;
+    c->locks =
+        answer_changes(c->route) && strcmp(store_kind(c->db->store), "sqlite") == 0;
     c->place = a->o.place;
     c->place.store = c->db->store;
     c->place.owner = c->who.name;
@@ -218,19 +266,19 @@ static void run_handler(struct http_call *c, struct err *err)
     c->type = "application/json";
     c->json = (struct json_out){.out = &c->out};
     enum rc rc = read_body(c, err);
-    if (write)
-        pthread_mutex_lock(&a->writer);
+    const char *away =
+        !rc && is_of_experiment(c->route) ? http_experiments_away(c) : NULL;
     if (!rc)
-        rc = c->route->fn(c, err);
+        rc = away ? http_forward(c, away, err) : run_locked(c, err);
     if (!rc)
         rc = buf_check(&c->out, err);
     if (rc)
         api_fail(c, rc, err);
     else if (!c->status)
         c->status = c->route->status;
+    http_call_lock(c);
     api_audit(c, c->db);
-    if (write)
-        pthread_mutex_unlock(&a->writer);
+    http_call_unlock(c);
 }
 
 void api_answer(struct http_call *c)
@@ -292,7 +340,7 @@ enum rc http_call_job(struct http_call *c, struct store_jobs *out, struct err *e
     if (rc)
         return rc;
     const struct store_job *j = &out->at[0];
-    bool seen = c->who.role == ROLE_ADMIN || strcmp(j->owner, c->who.name) == 0 ||
+    bool seen = http_role_sees_all(c->who.role) || strcmp(j->owner, c->who.name) == 0 ||
                 (*j->project && http_call_in_project(c, j->project));
     if (!seen) {
         store_jobs_release(out);

@@ -24,6 +24,9 @@ struct api_options {
     const char *url; /* where other servers on the store find this one; NULL: `listen` */
     const char *tls_cert; /* PEM files; NULL: plain HTTP */
     const char *tls_key;
+    const char
+        *peer_ca; /* PEM file: whom other servers' certificates are checked against;
+                            NULL: as io_http_request.ca */
     const char *const *hosts; /* further names of this server, NULL behind the last */
     const char *slots;        /* see backend/capacity.h; NULL: what there is */
     const char *version;      /* of the program */
@@ -44,6 +47,11 @@ struct api_options {
     struct http_ldap_conf ldap; /* url NULL: none */
 };
 
+/* Whether a server could be started with this address and these TLS files, as far as can be
+ * told beforehand. RC_INVAL (E5001, E5002, E5037), RC_IO.
+ */
+enum rc api_check(const struct api_options *o, struct err *err) MUST_CHECK;
+
 /* Opens the store, makes the first user and token if there are none, listens. RC_INVAL
  * (E5001: address; E5002: beyond loopback without TLS; E5020: there are other users, and
  * jobs cannot be isolated), RC_IO, RC_* of store_open().
@@ -52,8 +60,10 @@ enum rc api_start(const struct api_options *o, struct api **out,
                   struct err *err) MUST_CHECK;
 void api_stop(struct api *a); /* NULL is fine */
 int api_port(const struct api *a);
-/* File with the first admin's token, when this start made it; else NULL. Borrowed. */
+/* File with the first admin's token, until somebody has logged in with it; then NULL.
+ * Borrowed. */
 const char *api_token_file(const struct api *a);
+bool api_token_new(const struct api *a); /* this start made it */
 
 /* Deletes experiments that policies no longer keep (tune/retain.h), except those that the server
  * runs. `s`: the store, of the calling thread.

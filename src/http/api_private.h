@@ -8,6 +8,7 @@
 
 #include "backend/watchdog.h"
 #include "http/api.h"
+#include "http/aside.h"
 #include "http/auth.h"
 #include "http/budget.h"
 #include "http/call.h"
@@ -23,11 +24,12 @@ struct api {
     struct api_options o;
     struct MHD_Daemon *daemon;
     int port;
-    char *token_file;     /* owned; NULL: not made */
-    char *cert, *key;     /* owned: content of the files */
-    char *document;       /* owned */
-    char *empty;          /* owned: a directory with nothing in it */
-    char *empty_snapshot; /* owned: the same as a source */
+    char *token_file;           /* owned; NULL: there is none any more */
+    bool token_new;             /* this start made it */
+    char *cert, *key, *peer_ca; /* owned: content of the files */
+    char *document;             /* owned */
+    char *empty;                /* owned: a directory with nothing in it */
+    char *empty_snapshot;       /* owned: the same as a source */
     const char **job_env; /* owned list: what jobs may inherit, NULL behind the last */
     struct team_net_allow *allow; /* hosts of webhooks */
     char *notify_key;             /* owned */
@@ -35,6 +37,7 @@ struct api {
     struct http_limit *callers, *strangers; /* by token; by address, for those without */
     struct http_budget *budget;             /* bytes of requests, by user */
     struct http_conns *conns;
+    struct http_aside *aside; /* for requests that take long */
     struct http_follows *follows;
     struct http_execs *execs;
     struct http_oidc *oidc;            /* NULL: no provider */

@@ -131,10 +131,13 @@ static void take_projects(const char *projects, struct http_caller *out)
 static enum rc caller_of(const struct store_token *t, const struct store_user *u,
                          struct http_caller *out, struct err *err)
 {
-    enum http_role cap = ROLE_NONE, own = ROLE_NONE;
-    if (u->disabled || !http_role_find(t->role, &cap) || !http_role_find(u->role, &own))
+    enum http_role role = ROLE_NONE;
+    if (u->disabled)
+        return err_coded(err, RC_INVAL, E5008,
+                         "the user '%.100s' is disabled; ask an admin", u->name);
+    if (!http_role_find(http_role_least(t->role, u->role), &role))
         return refused(err);
-    *out = (struct http_caller){.role = cap < own ? cap : own};
+    *out = (struct http_caller){.role = role, .expires = t->expires};
     snprintf(out->name, sizeof(out->name), "%s", u->name);
     snprintf(out->token, sizeof(out->token), "%s", t->id);
     take_projects(u->projects, out);

@@ -21,6 +21,7 @@ struct http_caller {
     char name[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE]; /* user; id of the token */
     char projects[AUTH_PROJECTS_SIZE];                /* with ',' between them */
     char leads[AUTH_PROJECTS_SIZE]; /* those of them that the user administers */
+    int64_t expires;                /* of the token, ns; 0: never */
 };
 
 struct http_auth;

@@ -33,6 +33,7 @@ struct http_call {
     char address[HTTPD_ADDRESS_SIZE];
     bool begun;    /* the head was looked at */
     bool answered; /* before the body came */
+    bool aside;    /* by a thread for requests that take long */
     struct httpd_body raw;
     int64_t held;       /* bytes of the body that count for its sender */
     bool over;          /* the sender has too much under way */
@@ -43,6 +44,8 @@ struct http_call {
 
     /* While a handler runs. */
     struct http_db *db;
+    bool locks;             /* it changes something, and the store has one writer */
+    bool locked;            /* between http_call_lock() and http_call_unlock() */
     struct job_place place; /* with the connection's store and the caller as owner */
 
     /* The answer. */
@@ -96,6 +99,14 @@ enum rc http_keep_an_admin(struct http_call *c, const char *except,
 /* models.c: may the caller see it? */
 struct store_model;
 bool http_call_sees_model(const struct http_call *c, const struct store_model *m);
+
+/* SQLite has one writer, so handlers that change something hold a lock: those that are
+ * answered aside (http/aside.h) do not, nor does one between unlock and lock, where it waits
+ * for files or for others. A second lock, or unlock, does nothing, and nothing happens where
+ * there is no such lock.
+ */
+void http_call_lock(struct http_call *c);
+void http_call_unlock(struct http_call *c);
 
 /* A header of the answer, which is dropped should it be an error. Texts live as long as the
  * call.

@@ -30,7 +30,7 @@ static enum rc code_put(struct http_call *c, const char *objects, struct err *er
     bool is_new = false;
     enum rc rc = check_room(c, n, err);
     if (!rc)
-        rc = job_storage_count(&c->place, n, c->api->o.user_storage, err);
+        rc = job_collect_room(&c->place, n, c->api->o.user_storage, err);
     if (rc)
         return rc;
     rc = job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The socket is shut down, not closed: the server notices and closes it itself. It tells
+/* Connections that wait for a head stand in a list of their own, the one that has waited
+ * longest at its end. When nearly all that the server can have are open, each new one
+ * closes that one: whoever opens many and sends nothing loses them again, while a client
+ * that sends its request at once is heard.
+ *
+ * The socket is shut down, not closed: the server notices and closes it itself. It tells
  * us before it does (http_conns_remove), and both happen under the lock, so the number never
  * belongs to somebody else.
  */
@@ -20,6 +25,8 @@ struct http_conn {
     int fd;
     int64_t due; /* monotonic; 0: none */
     struct http_conn *next, *prev;
+    bool waits; /* for a head: it is in that list */
+    struct http_conn *later, *earlier;
 };
 
 struct http_conns {
@@ -28,7 +35,8 @@ struct http_conns {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t ended;
     struct http_conn *first;
-    int64_t n, late;
+    struct http_conn *newest, *oldest; /* of those that wait for a head */
+    int64_t n, late, most;
     bool stop;
 };
 
@@ -41,6 +49,41 @@ static void close_late(struct http_conns *c)
             x->due = 0;
             c->late++;
         }
+}
+
+static void begin_wait(struct http_conns *c, struct http_conn *x)
+{
+    if (x->waits)
+        return;
+    x->waits = true;
+    x->earlier = c->newest;
+    x->later = NULL;
+    if (c->newest)
+        c->newest->later = x;
+    else
+        c->oldest = x;
+    c->newest = x;
+}
+
+static void end_wait(struct http_conns *c, struct http_conn *x)
+{
+    if (!x->waits)
+        return;
+    x->waits = false;
+    *(x->later ? &x->later->earlier : &c->newest) = x->earlier;
+    *(x->earlier ? &x->earlier->later : &c->oldest) = x->later;
+}
+
+/* The one that has waited longest goes; the server sees that and makes room. */
+static void close_oldest(struct http_conns *c)
+{
+    struct http_conn *x = c->oldest;
+    if (!x)
+        return;
+    shutdown(x->fd, SHUT_RDWR);
+    end_wait(c, x);
+    x->due = 0;
+    c->late++;
 }
 
 static void *conns_watch(void *arg)
@@ -58,12 +101,13 @@ static void *conns_watch(void *arg)
     return NULL;
 }
 
-enum rc http_conns_create(double header_s, double body_s, struct http_conns **out,
-                          struct err *err)
+enum rc http_conns_create(double header_s, double body_s, int64_t most,
+                          struct http_conns **out, struct err *err)
 {
     struct http_conns *c = mem_calloc(1, sizeof(*c));
     c->header_ns = (int64_t)(header_s * 1e9);
     c->body_ns = (int64_t)(body_s * 1e9);
+    c->most = most;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->ended, NULL);
     int failed = pthread_create(&c->thread, NULL, conns_watch, c);
@@ -102,6 +146,9 @@ struct http_conn *http_conns_add(struct http_conns *c, int fd)
         c->first->prev = x;
     c->first = x;
     c->n++;
+    if (c->n > c->most)
+        close_oldest(c);
+    begin_wait(c, x);
     pthread_mutex_unlock(&c->lock);
     return x;
 }
@@ -109,6 +156,7 @@ struct http_conn *http_conns_add(struct http_conns *c, int fd)
 void http_conns_remove(struct http_conns *c, struct http_conn *x)
 {
     pthread_mutex_lock(&c->lock);
+    end_wait(c, x);
     if (x->next)
         x->next->prev = x->prev;
     if (x->prev)
@@ -120,26 +168,30 @@ void http_conns_remove(struct http_conns *c, struct http_conn *x)
     mem_free(x);
 }
 
-static void set_due(struct http_conns *c, struct http_conn *x, int64_t due)
+static void set_due(struct http_conns *c, struct http_conn *x, int64_t due, bool waits)
 {
     pthread_mutex_lock(&c->lock);
     x->due = due;
+    if (waits)
+        begin_wait(c, x);
+    else
+        end_wait(c, x);
     pthread_mutex_unlock(&c->lock);
 }
 
 void http_conns_body(struct http_conns *c, struct http_conn *x, int64_t bytes)
 {
-    set_due(c, x, clock_mono_ns() + c->body_ns + bytes / SLOWEST * CLOCK_SECOND);
+    set_due(c, x, clock_mono_ns() + c->body_ns + bytes / SLOWEST * CLOCK_SECOND, false);
 }
 
 void http_conns_answer(struct http_conns *c, struct http_conn *x)
 {
-    set_due(c, x, 0);
+    set_due(c, x, 0, false);
 }
 
 void http_conns_idle(struct http_conns *c, struct http_conn *x)
 {
-    set_due(c, x, clock_mono_ns() + c->header_ns);
+    set_due(c, x, clock_mono_ns() + c->header_ns, true);
 }
 
 int64_t http_conns_count(struct http_conns *c)

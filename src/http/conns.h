@@ -13,8 +13,9 @@
 struct http_conn; /* one connection */
 struct http_conns;
 
-enum rc http_conns_create(double header_s, double body_s, struct http_conns **out,
-                          struct err *err) MUST_CHECK;
+/* Above `most` connections each new one closes the one that has waited longest for a head. */
+enum rc http_conns_create(double header_s, double body_s, int64_t most,
+                          struct http_conns **out, struct err *err) MUST_CHECK;
 void http_conns_destroy(
     struct http_conns *c); /* NULL is fine; no connection may be left */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -49,6 +50,36 @@ enum rc http_get_dataset(struct http_call *c, struct err *err)
     return rc;
 }
 
+static bool is_within(const char *dir, const char *path)
+{
+    size_t n = strlen(dir);
+    return strncmp(dir, path, n) == 0 && (n == 1 || !path[n] || path[n] == '/');
+}
+
+/* Does one lie inside the other, or is it the same, links followed? */
+static bool datasets_overlap(const char *own, const char *path)
+{
+    char *a = own ? realpath(own, NULL) : NULL, *b = realpath(path, NULL);
+    bool is = a && b && (is_within(a, b) || is_within(b, a));
+    free(a);
+    free(b);
+    return is;
+}
+
+/* Jobs never see the server's own files, so a dataset that holds some cannot be used. */
+static enum rc datasets_check_own(const struct http_call *c, const char *path,
+                                  struct err *err)
+{
+    const char *const own[] = {c->place.dir, c->api->o.experiments, c->api->o.tls_key};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (datasets_overlap(own[i], path))
+            return err_coded(err, RC_INVAL, E3301,
+                             "'path': '%.200s' holds, or lies in, '%.200s' of this "
+                             "server, which no job may see; name another directory",
+                             path, own[i]);
+    return RC_OK;
+}
+
 static enum rc datasets_check(struct http_call *c, const struct store_dataset *d,
                               struct err *err)
 {
@@ -60,15 +91,17 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
     if (store_dataset_writable(d) && c->who.role < ROLE_ADMIN)
         return http_call_forbid(c, err, "only admins may make a dataset writable");
     if (!local)
-        return strstr(d->uri, "://") ? RC_OK
-                                     : err_coded(err, RC_INVAL, E3301,
-                                                 "'path': '%.200s' is not a URI", d->uri);
+        return job_dataset_uri_ok(d->type, d->uri)
+                   ? RC_OK
+                   : err_coded(err, RC_INVAL, E3301,
+                               "'path': '%.200s' is not a URI that begins with %.20s://",
+                               d->uri, d->type);
     if (c->who.role < ROLE_ADMIN)
         return http_call_forbid(c, err, "only admins may name directories of the server");
     if (d->uri[0] != '/' || strstr(d->uri, "/../") || !fs_is_dir(d->uri))
         return err_coded(err, RC_INVAL, E3301,
                          "'path': '%.200s' is not a directory on the server", d->uri);
-    return RC_OK;
+    return datasets_check_own(c, d->uri, err);
 }
 
 enum rc http_create_dataset(struct http_call *c, struct err *err)

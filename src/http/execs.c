@@ -292,6 +292,34 @@ static void fill_argv(const struct http_exec_start *s, const char *self,
     VEC_PUSH(v, NULL);
 }
 
+/* What the program needs to find the store and the engine of containers, and no more: it comes
+ * near the job.
+ */
+static void fill_env(const char *const *own, size_t n, words *out)
+{
+    static const char *const kept[] = {"PATH=",
+                                       "HOME=",
+                                       "LANG=",
+                                       "LC_",
+                                       "PG",
+                                       "XDG_",
+                                       "DOCKER_",
+                                       "CONTAINERS_",
+                                       "TMPDIR=",
+                                       "LD_LIBRARY_PATH=",
+                                       "ASAN_OPTIONS=",
+                                       "LSAN_OPTIONS=",
+                                       "TSAN_OPTIONS=",
+                                       "UBSAN_OPTIONS="};
+    for (size_t i = 0; i < n; i++)
+        VEC_PUSH(out, own[i]);
+    for (char **e = environ; *e; e++)
+        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+            if (str_starts(*e, kept[i]))
+                VEC_PUSH(out, *e);
+    VEC_PUSH(out, NULL);
+}
+
 /* Where the store is goes by environment: a URL may hold a password. */
 static enum rc start_program(struct session *n, const struct http_exec_start *s,
                              struct err *err)
@@ -301,17 +329,17 @@ static enum rc start_program(struct session *n, const struct http_exec_start *s,
     char *dir = mem_printf("TRAINYARD_DIR=%s", s->place->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", s->place->where);
     char *term = mem_printf("TERM=%.60s", s->term && *s->term ? s->term : "dumb");
-    const char *env[] = {dir, store, term, "TRAINYARD_SERVER", "TRAINYARD_TOKEN", NULL};
-    words argv = {0};
+    words argv = {0}, env = {0};
     int slave = -1;
     fill_argv(s, self, &numbers, &argv);
+    fill_env((const char *const[]){dir, store, term}, 3, &env);
     enum rc rc = RC_OK;
     if (s->terminal && (n->terminal = open_terminal(&slave)) < 0)
         rc = err_sys(err, errno, "cannot open a terminal");
     resize(n->terminal, s->rows, s->columns);
     struct proc_io pipe = {.kind = PROC_PIPE}, tty = {.kind = PROC_FD, .fd = slave};
     struct proc_spec spec = {.argv = argv.at,
-                             .env_add = env,
+                             .env = env.at,
                              .cwd = "/",
                              .in = s->terminal ? tty : pipe,
                              .out = s->terminal ? tty : pipe,
@@ -322,6 +350,7 @@ static enum rc start_program(struct session *n, const struct http_exec_start *s,
     if (slave >= 0)
         close(slave);
     VEC_RELEASE(&argv);
+    VEC_RELEASE(&env);
     mem_free(term);
     mem_free(store);
     mem_free(dir);

@@ -18,6 +18,8 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "http/runs.h"
+#include "store/experiments.h"
+#include "team/standing.h"
 #include "tune/manager.h"
 #include "tune/report.h"
 
@@ -33,9 +35,25 @@ static int newest_first(const void *a, const void *b)
 
 static bool is_own(const struct http_call *c, const struct exp_peek *is)
 {
-    return c->who.role == ROLE_ADMIN ||
+    return http_role_sees_all(c->who.role) ||
            (*is->owner && strcmp(is->owner, c->who.name) == 0) ||
            (*is->project && http_call_in_project(c, is->project));
+}
+
+const char *http_experiments_away(struct http_call *c)
+{
+    struct store_experiments l = {0};
+    const char *node = NULL, *id = c->params[0];
+    char *dir = c->api->o.experiments ? fs_join(c->api->o.experiments, id) : NULL;
+    bool here = dir && fs_exists(dir);
+    mem_free(dir);
+    if (here || store_experiment_get(c->place.store, NULL, &l, NULL))
+        return NULL;
+    for (size_t i = 0; i < l.n; i++)
+        if (strcmp(l.at[i].id, id) == 0 && strcmp(l.at[i].node, c->place.node) != 0)
+            node = arena_strdup(&c->arena, l.at[i].node);
+    store_experiments_release(&l);
+    return node;
 }
 
 static bool is_seen(const struct http_call *c, const struct exp_peek *is)
@@ -175,7 +193,15 @@ enum rc http_experiments_with(struct http_call *c, const char *id,
 static enum rc put_experiment(struct http_call *c, const struct experiment *e, bool alive,
                               struct err *err)
 {
-    tune_report_experiment(e, alive, &c->out);
+    struct team_standing people;
+    bool asks = alive && *e->set.owner &&
+                team_standing_open(c->place.store, NULL, &people, NULL) == RC_OK;
+    tune_report_experiment(
+        e, alive,
+        asks ? team_standing_wrong(&people, e->set.owner, e->set.project, true) : NULL,
+        &c->out);
+    if (asks)
+        team_standing_close(&people);
     return RC_OK;
 }
 
@@ -193,12 +219,25 @@ static enum rc put_next(struct http_call *c, const struct experiment *e, bool al
 }
 
 /* `total` and `next` behind a list; the page ends there. */
-static void end_page(struct http_call *c, int64_t total, int64_t end)
+static void end_page(struct http_call *c, int64_t total, int64_t next)
 {
     buf_printf(&c->out, ",\"total\":%jd", (intmax_t)total);
-    if (end < total)
-        buf_printf(&c->out, ",\"next\":%jd", (intmax_t)end);
+    if (next)
+        buf_printf(&c->out, ",\"next\":%jd", (intmax_t)next);
     buf_puts(&c->out, "}\n");
+}
+
+/* Behind the last of this server come those of others. */
+static void end_list(struct http_call *c, int64_t n, int64_t end)
+{
+    struct buf silent;
+    buf_init(&silent, 1 << 16);
+    int64_t away = end < n ? 0 : http_experiments_list_away(c, &silent);
+    buf_puts(&c->out, "]");
+    if (silent.n)
+        buf_printf(&c->out, ",\"unreachable\":[%s]", buf_str(&silent));
+    end_page(c, n + away, end < n ? end : 0);
+    buf_release(&silent);
 }
 
 /* One that cannot be read is left out, as `trainyard tune list` does. */
@@ -214,10 +253,8 @@ enum rc http_list_experiments(struct http_call *c, struct err *err)
     for (int64_t i = from; i < end && !rc; i++)
         if (http_experiments_read(c, l.all.at[i].dir, put_next, NULL))
             continue;
-    if (!rc) {
-        buf_puts(&c->out, "]");
-        end_page(c, n, end);
-    }
+    if (!rc)
+        end_list(c, n, end);
     http_experiments_release(&l);
     return rc;
 }
@@ -245,7 +282,7 @@ static enum rc put_trials(struct http_call *c, const struct experiment *e, bool 
     buf_puts(&c->out, "{\"trials\":");
     tune_report_trials(e, order + (from < n ? from : n), from < end ? end - from : 0,
                        &c->out);
-    end_page(c, n, end);
+    end_page(c, n, end < n ? end : 0);
     mem_free(order);
     return RC_OK;
 }
@@ -255,22 +292,10 @@ enum rc http_list_trials(struct http_call *c, struct err *err)
     return http_experiments_with(c, c->params[0], put_trials, err);
 }
 
-const struct exp_trial *http_experiments_trial(const struct experiment *e,
-                                               const char *name)
-{
-    int64_t number;
-    for (size_t i = 0; i < e->trials.n; i++)
-        if (strcmp(e->trials.at[i].id, name) == 0)
-            return &e->trials.at[i];
-    if (str_to_i64(str_c(name), &number) && number >= 0 && number < (int64_t)e->trials.n)
-        return &e->trials.at[number];
-    return NULL;
-}
-
 static enum rc put_trial(struct http_call *c, const struct experiment *e, bool alive,
                          struct err *err)
 {
-    const struct exp_trial *t = http_experiments_trial(e, c->params[1]);
+    const struct exp_trial *t = experiment_trial_find(e, c->params[1]);
     if (!t)
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
                          e->set.id, c->params[1]);

@@ -21,6 +21,10 @@ struct http_experiments {
 
 /* All that can be read and that the caller may see, newest first; none without a
  * directory. RC_IO. */
+/* The server that has the experiment params[0], when that is another one (in the arena);
+ * NULL: this one, or none.
+ */
+const char *http_experiments_away(struct http_call *c);
 enum rc http_experiments_find(const struct http_call *c, struct http_experiments *out,
                               struct err *err) MUST_CHECK;
 void http_experiments_release(struct http_experiments *l);
@@ -40,8 +44,6 @@ enum rc http_experiments_purge(struct http_call *c, const char *name, bool *any,
                                struct err *err) MUST_CHECK;
 enum rc http_experiments_own(struct http_call *c, char **dir, struct exp_peek *is,
                              struct err *err) MUST_CHECK;
-const struct exp_trial *http_experiments_trial(const struct experiment *e,
-                                               const char *name); /* or NULL */
 void http_experiments_asked(struct http_call *c, bool alive);
 /* Whether something runs the experiment in `dir`: this server, from the moment it was asked
  * to, or a process. */
@@ -57,5 +59,9 @@ enum rc http_experiments_with(struct http_call *c, const char *id,
                               http_experiments_fn *fn, struct err *err) MUST_CHECK;
 /* Between entries of a list: a comma unless the list was opened just now. */
 void http_experiments_comma(struct http_call *c);
+/* Adds those of other servers on the database to the list in c->out and returns how many;
+ * `silent` gets a JSON text for each server that does not answer.
+ */
+int64_t http_experiments_list_away(struct http_call *c, struct buf *silent);
 
 #endif

@@ -18,6 +18,9 @@
 #include "http/handlers.h"
 #include "http/job_body.h"
 #include "http/runs.h"
+#include "job/remove.h"
+#include "job/snapshot.h"
+#include "store/experiments.h"
 #include "text/json.h"
 #include "tune/manager.h"
 #include "tune/report.h"
@@ -110,10 +113,8 @@ static enum rc check_job(struct http_call *c, const struct exp_settings *s,
     }
     if (!rc)
         rc = http_job_body_check(c, &spec, NULL, err);
-    if (!rc) {
-        struct backend_queue_need need = {spec.total_cpu, spec.total_mem, spec.total_gpu};
-        rc = backend_agent_check(&c->place, c->api->o.slots, &need, err);
-    }
+    if (!rc)
+        rc = backend_agent_check(&c->place, c->api->o.slots, &spec, err);
     diags_release(&diags);
     job_spec_release(&spec);
     VEC_RELEASE(&flags);
@@ -153,7 +154,7 @@ static enum rc make_folder(struct http_call *c, const struct exp_settings *s,
         rc = RC_INVAL;
     }
     if (!rc)
-        tune_report_experiment(e, true, &c->out);
+        tune_report_experiment(e, true, NULL, &c->out);
     experiment_close(e);
     return rc;
 }
@@ -169,7 +170,10 @@ enum rc http_create_experiment(struct http_call *c, struct err *err)
     if (rc)
         return rc;
     char *dir = fs_join(c->api->o.experiments, s.id);
-    rc = make_folder(c, &s, dir, err);
+    struct store_experiment code = {s.id, c->place.node, s.owner, s.source};
+    rc = store_experiment_put(c->place.store, &code, err);
+    if (!rc)
+        rc = make_folder(c, &s, dir, err);
     if (!rc)
         rc = http_runs_start(c->api->runs, dir, c->who.name, err);
     if (rc) {
@@ -233,11 +237,9 @@ enum rc http_stop_experiment(struct http_call *c, struct err *err)
 static enum rc request_kill(struct http_call *c, const struct experiment *e, bool alive,
                             struct err *err)
 {
-    const struct exp_trial *t = http_experiments_trial(e, c->params[1]);
-    if (!t)
-        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
-                         e->set.id, c->params[1]);
-    return tune_manager_request_kill(e->dir, t->id, err);
+    const struct exp_trial *t = NULL;
+    enum rc rc = experiment_trial_live(e, c->params[1], &t, err);
+    return rc ? rc : tune_manager_request_kill(e->dir, t->id, err);
 }
 
 enum rc http_stop_trial(struct http_call *c, struct err *err)
@@ -277,8 +279,14 @@ enum rc http_update_experiment(struct http_call *c, struct err *err)
                            .seconds = http_schema_int(c->body, "max_seconds", -1),
                            .trial_seconds =
                                http_schema_int(c->body, "max_trial_seconds", -1)};
-    enum rc rc = http_experiments_own(c, &dir, NULL, err);
-    if (!rc && node_find(c->body, "space"))
+    struct exp_peek is = {.created = 0};
+    bool space = node_find(c->body, "space");
+    enum rc rc = http_experiments_own(c, &dir, &is, err);
+    if (!rc && space && c->who.role != ROLE_ADMIN && strcmp(is.owner, c->who.name) != 0)
+        rc = http_call_forbid(
+            c, err, "only '%.100s' may change the search space of this experiment",
+            is.owner);
+    if (!rc && space)
         rc = http_experiments_read(c, dir, request_space, err);
     if (!rc &&
         (l.concurrency >= 0 || l.trials >= 0 || l.seconds >= 0 || l.trial_seconds >= 0))
@@ -301,6 +309,10 @@ enum rc http_delete_experiment(struct http_call *c, struct err *err)
                        "experiment '%s' is running; stop it first", c->params[0]);
     if (!rc)
         rc = tune_remove(c->api->o.experiments, dir, c->params[0], err);
+    if (!rc) /* its code is needed no longer */
+        rc = tune_note_code(c->place.store, c->place.node, c->api->o.experiments, err);
+    if (!rc && str_starts(is.source, SNAPSHOT_PREFIX))
+        job_collect_let_go(&c->place, is.owner, is.source + strlen(SNAPSHOT_PREFIX));
     mem_free(dir);
     return rc;
 }

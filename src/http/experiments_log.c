@@ -64,7 +64,7 @@ enum rc http_get_experiment_log(struct http_call *c, struct err *err)
 static enum rc put_trial_log(struct http_call *c, const struct experiment *e, bool alive,
                              struct err *err)
 {
-    const struct exp_trial *t = http_experiments_trial(e, c->params[1]);
+    const struct exp_trial *t = experiment_trial_find(e, c->params[1]);
     struct store_jobs row = {0};
     if (!t)
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",

@@ -9,28 +9,50 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/range.h"
 #include "io/http.h"
+#include "job/status.h"
 #include "store/servers.h"
 
+#define LOG_AREA "server"
 #define FORWARDED "Trainyard-Forwarded"
 #define ANSWER_MAX ((size_t)64 << 20)
 #define PART ((int64_t)1 << 20)
 #define PATIENCE_S 20
 
-static const char *forward_header(struct http_call *c, const char *name)
+static const char *forward_header(const struct http_call *c, const char *name)
 {
     return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
+}
+
+bool http_forward_is(const struct http_call *c)
+{
+    return forward_header(c, FORWARDED) != NULL;
 }
 
 static enum rc unreachable(struct http_call *c, const char *node, const char *why,
                            struct err *err)
 {
     c->status = 503;
-    return err_coded(err, RC_IO, E5017, "the files of this job are at %.200s: %.200s",
-                     node, why);
+    return err_coded(err, RC_IO, E5017, "the files for this are at %.200s: %.200s", node,
+                     why);
+}
+
+/* The answer did not come: why. */
+static enum rc no_answer(struct http_call *c, const char *node, const char *url,
+                         const struct err *why, struct err *err)
+{
+    int host = (int)strcspn(url + strcspn(url, ":") + 3, "/");
+    if (why->code != E1610)
+        return unreachable(c, node, "its server does not answer", err);
+    c->status = 503;
+    return err_coded(err, RC_IO, E5031,
+                     "the files for this are at %.200s: the certificate of %.*s is not "
+                     "trusted; start this server with --peer-ca FILE",
+                     node, (int)(strcspn(url, ":") + 3) + host, url);
 }
 
 /* The address of what was asked for, at the other server; in the arena. */
@@ -88,6 +110,7 @@ enum rc http_forward(struct http_call *c, const char *node, struct err *err)
 {
     const char *url = NULL;
     struct io_http_reply reply = {0};
+    struct err why = {0};
     struct asking a = {.token = forward_header(c, "Authorization"),
                        .type = forward_header(c, "Content-Type")};
     enum rc rc = find_server(c, node, &url, err);
@@ -102,11 +125,58 @@ enum rc http_forward(struct http_call *c, const char *node, struct err *err)
                                 .max = ANSWER_MAX,
                                 .attempts = 1,
                                 .timeout_s = PATIENCE_S,
+                                .ca = c->api->peer_ca,
                                 .what = url};
-    if (io_http_send(&q, &reply, err))
-        rc = unreachable(c, node, "its server does not answer", err);
+    if (io_http_send(&q, &reply, &why))
+        rc = no_answer(c, node, url, &why, err);
     else
         copy_answer(c, &reply);
+    io_http_reply_release(&reply);
+    return rc;
+}
+
+/* What the other server answered instead. */
+static enum rc pass_refusal(struct http_call *c, const struct io_http_reply *r,
+                            struct err *err)
+{
+    struct doc doc = {0};
+    const struct node *root = job_json_open(buf_str(&r->body), &doc);
+    const struct node *why = root ? node_find(root, "error") : NULL;
+    c->status = r->status < 500 ? (unsigned)r->status : 503;
+    enum rc rc = err_coded(err, RC_IO, E5017, "the other server answered %d: %.300s",
+                           (int)r->status, node_get_text(why, "message", ""));
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}
+
+enum rc http_forward_fetch(struct http_call *c, const char *node, const char *path,
+                           struct buf *out, struct err *err)
+{
+    const char *url = NULL, *own = c->uri;
+    struct io_http_reply reply = {0};
+    struct err why = {0};
+    struct asking a = {.token = forward_header(c, "Authorization")};
+    c->uri = path;
+    enum rc rc = find_server(c, node, &url, err);
+    c->uri = own;
+    if (rc)
+        return rc;
+    struct io_http_request q = {.method = "GET",
+                                .url = url,
+                                .headers = put_headers,
+                                .arg = &a,
+                                .max = ANSWER_MAX,
+                                .attempts = 2,
+                                .timeout_s = PATIENCE_S,
+                                .ca = c->api->peer_ca,
+                                .what = url};
+    if (io_http_send(&q, &reply, &why))
+        rc = no_answer(c, node, url, &why, err);
+    else if (reply.status != 200)
+        rc = pass_refusal(c, &reply, err);
+    else
+        buf_add(out, buf_str(&reply.body), reply.body.n);
     io_http_reply_release(&reply);
     return rc;
 }
@@ -114,6 +184,7 @@ enum rc http_forward(struct http_call *c, const char *node, struct err *err)
 /* A file on its way through. */
 struct relay {
     char *url, *token, *tag; /* owned */
+    const char *ca;          /* of the server */
     int64_t at, end;
     struct buf part;
     size_t used;
@@ -144,6 +215,7 @@ static bool relay_fetch(struct relay *r)
                                 .max = (size_t)PART * 2,
                                 .attempts = 2,
                                 .timeout_s = PATIENCE_S,
+                                .ca = r->ca,
                                 .what = r->url};
     bool good = io_http_send(&q, &reply, NULL) == RC_OK && reply.status == 206 &&
                 (int64_t)reply.body.n == n &&
@@ -192,6 +264,7 @@ static enum rc relay_start(struct http_call *c, const char *url, struct str tag,
     *r = (struct relay){.url = mem_strdup(url),
                         .token = token ? mem_strdup(token) : NULL,
                         .tag = mem_strndup(tag.p, tag.n),
+                        .ca = c->api->peer_ca,
                         .at = first,
                         .end = first + n};
     buf_init(&r->part, (size_t)PART * 2);
@@ -208,6 +281,7 @@ enum rc http_forward_file(struct http_call *c, const char *node, struct err *err
 {
     const char *url = NULL;
     struct io_http_reply reply = {0};
+    struct err why = {0};
     struct asking a = {.token = forward_header(c, "Authorization"), .range = "bytes=0-0"};
     int64_t total = 0;
     enum rc rc = find_server(c, node, &url, err);
@@ -219,9 +293,10 @@ enum rc http_forward_file(struct http_call *c, const char *node, struct err *err
                                 .arg = &a,
                                 .attempts = 1,
                                 .timeout_s = PATIENCE_S,
+                                .ca = c->api->peer_ca,
                                 .what = url};
-    if (io_http_send(&q, &reply, err))
-        rc = unreachable(c, node, "its server does not answer", err);
+    if (io_http_send(&q, &reply, &why))
+        rc = no_answer(c, node, url, &why, err);
     else if ((reply.status == 206 || reply.status == 416) && read_total(&reply, &total))
         rc = relay_start(c, url, io_http_header(&reply, "ETag"), total, err);
     else
@@ -239,4 +314,24 @@ enum rc http_forward_away(struct http_call *c, const char *node, struct err *err
     c->status = 307;
     c->location = url;
     return RC_OK;
+}
+
+void http_forward_try(struct api *a, const char *url)
+{
+    struct io_http_reply reply = {0};
+    struct err why = {0};
+    char *health = mem_printf("%s/healthz", url);
+    struct io_http_request q = {.method = "GET",
+                                .url = health,
+                                .attempts = 1,
+                                .timeout_s = 2,
+                                .ca = a->peer_ca,
+                                .what = url};
+    if (io_http_send(&q, &reply, &why) && why.code == E1610)
+        log_warn(
+            "this machine does not trust the certificate of %s: other servers on this "
+            "database cannot ask this one for files of jobs; give them all --peer-ca",
+            url);
+    io_http_reply_release(&reply);
+    mem_free(health);
 }

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/model_fetch.h"
 #include "job/artifacts.h"
 #include "job/model.h"
 #include "job/snapshot.h"
@@ -149,9 +150,19 @@ static enum rc keep_empty(struct http_call *c, struct err *err)
     return rc;
 }
 
+/* From wherever they lie: here, in the store of artifacts, or at another server. */
+static enum rc bring_model(struct http_call *c, const struct store_model *m,
+                           struct err *err)
+{
+    bool away = strcmp(m->node, c->place.node) != 0 && !job_model_here(&c->place, m);
+    return away ? http_model_fetch(c, m, err)
+                : job_artifacts_share(&c->place, m->owner, c->place.owner, m->snapshot,
+                                      err);
+}
+
 /* The contents of a version become the caller's, who may see it. */
 static enum rc take_model(struct http_call *c, const char *text, char **uri,
-                          struct err *err)
+                          const char **version_of, struct err *err)
 {
     const char *name = NULL;
     int64_t version = 0;
@@ -165,12 +176,30 @@ static enum rc take_model(struct http_call *c, const char *text, char **uri,
     if (rc == RC_NOTFOUND) /* in the same words, whether there is one or not */
         rc = err_coded(err, rc, E3111, "no model '%.150s'", text);
     if (!rc) {
-        rc = job_artifacts_share(&c->place, l.at[0].owner, c->place.owner,
-                                 l.at[0].snapshot, err);
+        http_call_unlock(c);
+        rc = bring_model(c, &l.at[0], err);
+        http_call_lock(c);
         *uri = rc ? NULL : mem_printf(SNAPSHOT_PREFIX "%s", l.at[0].snapshot);
+        *version_of =
+            arena_printf(&c->arena, "%s:%jd", l.at[0].name, (intmax_t)l.at[0].version);
     }
     store_models_release(&l);
     return rc;
+}
+
+/* Which version was meant, for the lineage: others may have the same contents. */
+static void note_model(struct job_spec *spec, const char *input, const char *version_of)
+{
+    struct arena *a = &spec->conf.doc.arena;
+    struct node *root = spec->conf.doc.root, *extra = node_find(root, "extra");
+    if (!extra) {
+        extra = node_create(a, NODE_MAP, root->at);
+        node_put(a, root, "extra", extra);
+    }
+    char *key = mem_printf(MODEL_EXTRA "%s", input);
+    node_put(a, extra, arena_strdup(a, key),
+             node_str(a, version_of, strlen(version_of), root->at));
+    mem_free(key);
 }
 
 /* Inputs that are models: their contents, by name. */
@@ -182,14 +211,17 @@ static enum rc take_models(struct http_call *c, struct job_spec *spec, struct er
     for (int64_t i = 0; i < spec->s->n_input; i++) {
         const struct schema_kv_STR *in = &spec->s->input[i];
         char *uri = NULL;
+        const char *version_of = "";
         if (!str_starts(in->value, MODEL_PREFIX))
             continue;
-        enum rc rc = take_model(c, in->value + strlen(MODEL_PREFIX), &uri, err);
+        enum rc rc =
+            take_model(c, in->value + strlen(MODEL_PREFIX), &uri, &version_of, err);
         if (rc)
             return err_wrap(err, rc, "input '%.100s'", in->key);
         node_put(a, inputs, in->key,
                  node_str(a, uri, strlen(uri), node_find(inputs, in->key)->at));
         mem_free(uri);
+        note_model(spec, in->key, version_of);
         any = true;
     }
     return any ? job_spec_again(spec, err) : RC_OK;
@@ -215,6 +247,7 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
     enum rc rc = take_models(c, spec, err);
+    http_call_lock(c); /* from here on, if it was answered aside for its models */
     if (!rc)
         rc = check_paths(spec, err);
     if (!rc)

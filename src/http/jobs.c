@@ -17,8 +17,24 @@
 #include "http/job_body.h"
 #include "job/spec.h"
 #include "job/state.h"
+#include "job/status.h"
 
 #define PAGE 50
+
+/* Which job of an array it is, so that one that was run again is known to take its place. */
+static void put_array(struct json_out *o, const struct store_job *j)
+{
+    struct doc doc = {0};
+    if (!strstr(j->status, "\"array_index\": "))
+        return;
+    const struct node *terms = node_find(job_json_open(j->status, &doc), "terms");
+    if (node_find(terms, "array_index")) {
+        json_put_str(o, "array", node_get_text(terms, "array", ""));
+        json_put_int(o, "array_index", node_get_int(terms, "array_index", 0));
+    }
+    if (doc.src)
+        doc_release(&doc);
+}
 
 static void put_row(struct json_out *o, const struct store_job *j)
 {
@@ -39,6 +55,7 @@ static void put_row(struct json_out *o, const struct store_job *j)
     json_put_int(o, "timeout_s", j->timeout_s);
     json_put_int(o, "events", j->seq);
     json_put_int(o, "cursor", j->num);
+    put_array(o, j);
     json_put_time(o, "created", j->created);
     json_put_time(o, "started", j->started);
     json_put_time(o, "finished", j->finished);
@@ -85,7 +102,7 @@ static void take_filter(struct http_call *c, struct store_filter *f)
             arena_strndup(&c->arena, label, eq ? (size_t)(eq - label) : strlen(label));
     if (eq)
         f->label_value = eq + 1;
-    if (c->who.role < ROLE_ADMIN) {
+    if (!http_role_sees_all(c->who.role)) {
         f->seen_by = c->who.name;
         f->seen_projects = c->who.projects;
     }
@@ -117,7 +134,8 @@ enum rc http_list_jobs(struct http_call *c, struct err *err)
 enum rc http_count_jobs(struct http_call *c, struct err *err)
 {
     struct store_count counts[JOB_STATES];
-    struct store_filter mine = {.seen_by = c->who.role < ROLE_ADMIN ? c->who.name : NULL,
+    struct store_filter mine = {.seen_by =
+                                    http_role_sees_all(c->who.role) ? NULL : c->who.name,
                                 .seen_projects = c->who.projects};
     size_t n = 0;
     enum rc rc =

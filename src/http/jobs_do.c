@@ -12,6 +12,7 @@
 #include "http/handlers.h"
 #include "http/job_body.h"
 #include "job/artifacts.h"
+#include "job/remove.h"
 #include "job/submit.h"
 
 /* The environment that the job is submitted with is the server's, of which only PATH and
@@ -22,8 +23,7 @@ static enum rc jobs_do_submit(struct http_call *c, struct job_spec *spec,
                               struct err *err)
 {
     static const char *const none[] = {NULL};
-    struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
-    enum rc rc = backend_agent_check(&c->place, c->api->o.slots, &need, err);
+    enum rc rc = backend_agent_check(&c->place, c->api->o.slots, spec, err);
     if (!rc)
         rc = job_submit_with(&c->place, spec, c->api->job_env, secrets ? secrets : none,
                              c->api->empty, r, err);
@@ -48,6 +48,14 @@ static enum rc answer_job(struct http_call *c, const struct job_submit_result *r
     return RC_OK;
 }
 
+/* What was sent for a job that is refused may go when its owner needs the room. */
+static void let_files_go(const struct http_call *c)
+{
+    char *text = mem_strndup(c->raw.p ? c->raw.p : "", c->raw.n);
+    job_collect_let_go_spec(&c->place, c->place.owner, text);
+    mem_free(text);
+}
+
 enum rc http_create_job(struct http_call *c, struct err *err)
 {
     struct job_spec spec = {0};
@@ -60,7 +68,9 @@ enum rc http_create_job(struct http_call *c, struct err *err)
     rc = http_job_body_read(c, c->body, secrets, &spec, err);
     if (!rc)
         rc = jobs_do_submit(c, &spec, values, &r, err);
-    if (!rc)
+    if (rc)
+        let_files_go(c);
+    else
         rc = answer_job(c, &r, err);
     return http_job_body_end(c, &spec, rc, err);
 }
@@ -85,19 +95,48 @@ static enum rc share_files(struct http_call *c, const struct job_spec *spec,
     return rc;
 }
 
+/* Secrets are kept with the job alone, so they are given anew. */
+static enum rc check_rerun(const struct job_spec *spec, const char *id, struct err *err)
+{
+    struct buf flags;
+    buf_init(&flags, 400);
+    for (int64_t i = 0; i < spec->s->n_secret; i++)
+        buf_printf(&flags, " --secret %.*s", (int)strcspn(spec->s->secret[i], "="),
+                   spec->s->secret[i]);
+    enum rc rc = RC_OK;
+    if (spec->s->n_secret)
+        rc = err_coded(err, RC_INVAL, E5015,
+                       "job %.64s had secrets, which are not kept for another: submit it "
+                       "again with%s",
+                       id, buf_str(&flags));
+    buf_release(&flags);
+    return rc;
+}
+
 enum rc http_rerun_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct job_spec spec = {0};
     struct job_submit_result r = {.existed = false};
     char *text = NULL;
-    enum rc rc = http_call_job(c, &jobs, err);
+    bool elsewhere = false;
+    /* Its code is at the server that has it, or in the store of artifacts for all. */
+    enum rc rc = c->place.artifacts ? http_call_job(c, &jobs, err)
+                                    : http_call_files(c, &jobs, &elsewhere, err);
+    if (elsewhere) {
+        store_jobs_release(&jobs);
+        return rc;
+    }
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);
     if (!rc)
         rc = job_spec_from_json(text, &spec, err);
     if (!rc)
+        rc = check_rerun(&spec, c->params[0], err);
+    http_call_unlock(c);
+    if (!rc)
         rc = share_files(c, &spec, jobs.at[0].owner, err);
+    http_call_lock(c);
     store_jobs_release(&jobs);
     if (!rc) {
         node_remove(spec.conf.doc.root, "client_token"); /* it would be the old job */

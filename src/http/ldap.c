@@ -92,7 +92,7 @@ static enum rc check_groups(const struct http_ldap_conf *c, struct err *err)
             return err_coded(
                 err, RC_INVAL, E5035,
                 "--ldap-group '%.200s': ROLE=DN is required, with one of the "
-                "roles viewer, submitter, admin",
+                "roles viewer, auditor, submitter, admin",
                 *g);
     }
     return RC_OK;
@@ -145,15 +145,34 @@ void http_ldap_close(struct http_ldap *l)
     mem_free(l);
 }
 
+/* The library has one code for all that goes wrong with TLS, and often no words: what a
+ * server of a private authority answers without --ldap-ca, most of the time.
+ */
+static enum rc untrusted(const struct http_ldap *l, const char *more, struct err *err)
+{
+    bool words = more && *more && !strstr(more, "unknown error");
+    return err_coded(err, RC_IO, E5036, "%.200s: TLS failed%s%.150s: %s%.200s", l->c->url,
+                     words ? ": " : "", words ? more : "",
+                     l->c->ca ? "its certificate is for another name, or not from "
+                                "--ldap-ca "
+                              : "its certificate is not trusted; name the authority's "
+                                "with --ldap-ca FILE",
+                     l->c->ca ? l->c->ca : "");
+}
+
 static enum rc unreachable(const struct http_ldap *l, struct http_ldap_conn *ld,
                            int result, struct err *err)
 {
     char *more = NULL;
     if (ld)
         l->lib.get_option(ld, LIB_DIAGNOSTIC, &more);
-    enum rc rc =
-        err_coded(err, RC_IO, E5036, "%.200s: %.100s%s%.200s", l->c->url,
-                  l->lib.words(result), more && *more ? ": " : "", more ? more : "");
+    bool tls = result == LIB_CONNECT_ERROR ||
+               (result == LIB_SERVER_DOWN && more &&
+                (strstr(more, "certificate") || strstr(more, "unknown error")));
+    enum rc rc = tls ? untrusted(l, more, err)
+                     : err_coded(err, RC_IO, E5036, "%.200s: %.100s%s%.200s", l->c->url,
+                                 l->lib.words(result), more && *more ? ": " : "",
+                                 more ? more : "");
     if (more)
         l->lib.free_text(more);
     return rc;

@@ -26,7 +26,9 @@ enum { /* options */
        LIB_TLS_REQUIRE_CERT = 0x6006,
        LIB_TLS_NEW_CONTEXT = 0x600F,
 };
-enum { /* results */
+enum {                          /* results */
+       LIB_CONNECT_ERROR = -11, /* TLS was refused, by us or by the server */
+       LIB_SERVER_DOWN = -1,
        LIB_SUCCESS = 0,
        LIB_SIZE_LIMIT = 4,
        LIB_NO_OBJECT = 0x20,

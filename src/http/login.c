@@ -205,12 +205,14 @@ static enum rc let_in(struct http_call *c, const struct login_person *p, struct 
     enum rc rc = RC_OK;
     if (http_schema_name_check(str_c(p->name)))
         rc = not_you(c, err, p->name, "is no name of a user here");
+    http_call_lock(c); /* and not while a provider was asked */
     if (!rc)
         rc = bind_user(c, p, &users, err);
     if (!rc)
         rc = follow_role(c, p, &users.at[0], err);
     if (!rc)
         rc = hand_out(c, p, &users.at[0], err);
+    http_call_unlock(c);
     store_users_release(&users);
     return rc;
 }

@@ -110,9 +110,12 @@ enum rc http_list_audit(struct http_call *c, struct err *err)
 {
     struct store_audits l = {0};
     size_t limit = (size_t)http_schema_int(c->query, "limit", 100);
-    enum rc rc =
-        store_audit_get(c->place.store, http_schema_text(c->query, "who", NULL),
-                        http_schema_int(c->query, "cursor", 0), limit + 1, &l, err);
+    struct store_audit_filter f = {.who = http_schema_text(c->query, "who", NULL),
+                                   .action = http_schema_text(c->query, "action", NULL),
+                                   .since = http_schema_time(c->query, "since"),
+                                   .before = http_schema_int(c->query, "cursor", 0),
+                                   .limit = limit + 1};
+    enum rc rc = store_audit_get(c->place.store, &f, &l, err);
     if (rc)
         return rc;
     struct json_out *j = &c->json;
@@ -156,9 +159,9 @@ enum rc http_list_usage(struct http_call *c, struct err *err)
     json_open(j, "usage", '[');
     for (size_t i = 0; i < l.n; i++) {
         const struct store_usage *u = &l.at[i];
-        bool mine =
-            c->who.role == ROLE_ADMIN || (project ? http_call_in_project(c, u->name)
-                                                  : strcmp(u->name, c->who.name) == 0);
+        bool mine = http_role_sees_all(c->who.role) ||
+                    (project ? http_call_in_project(c, u->name)
+                             : strcmp(u->name, c->who.name) == 0);
         if (!mine)
             continue;
         json_open(j, NULL, '{');

@@ -9,11 +9,14 @@
 #include "http/forward.h"
 #include "http/handlers.h"
 #include "http/range.h"
+#include "job/artifacts.h"
 #include "job/model.h"
+#include "job/remove.h"
+#include "job/snapshot.h"
 
 bool http_call_sees_model(const struct http_call *c, const struct store_model *m)
 {
-    return c->who.role == ROLE_ADMIN || strcmp(m->owner, c->who.name) == 0 ||
+    return http_role_sees_all(c->who.role) || strcmp(m->owner, c->who.name) == 0 ||
            (*m->project && http_call_in_project(c, m->project));
 }
 
@@ -189,6 +192,57 @@ enum rc http_get_model_file(struct http_call *c, struct err *err)
     return rc;
 }
 
+struct looking_for {
+    const char *id;
+    bool found;
+};
+
+static enum rc see_id(void *arg, const char *id, struct err *err)
+{
+    struct looking_for *l = arg;
+    l->found = l->found || strcmp(l->id, id) == 0;
+    return RC_OK;
+}
+
+/* An object that the version's list names, or that list: other contents of its owner are
+ * nobody's to read.
+ */
+static enum rc read_object(struct http_call *c, const struct store_model *m,
+                           struct err *err)
+{
+    struct looking_for l = {.id = c->params[2]};
+    char *objects = job_place_snapshot(&c->place, m->owner, m->snapshot), *data = NULL;
+    size_t n = 0;
+    enum rc rc = job_artifacts_fetch(&c->place, m->owner, m->snapshot, err);
+    if (!rc)
+        rc = job_snapshot_each(objects, m->snapshot, see_id, &l, err);
+    if (!rc && !l.found)
+        rc = err_coded(err, RC_NOTFOUND, E5502, "the model has no object '%.64s'", l.id);
+    if (!rc)
+        rc = job_artifacts_fetch(&c->place, m->owner, l.id, err);
+    if (!rc)
+        rc = job_snapshot_object_get(objects, l.id, &data, &n, err);
+    if (!rc) {
+        c->type = "application/octet-stream";
+        buf_add(&c->out, data, n);
+    }
+    mem_free(data);
+    mem_free(objects);
+    return rc;
+}
+
+enum rc http_get_model_object(struct http_call *c, struct err *err)
+{
+    struct store_models l = {0};
+    enum rc rc = find_model(c, &l, err);
+    if (rc)
+        return rc;
+    rc = is_away(c, &l.at[0]) ? http_forward(c, l.at[0].node, err)
+                              : read_object(c, &l.at[0], err);
+    store_models_release(&l);
+    return rc;
+}
+
 enum rc http_delete_model(struct http_call *c, struct err *err)
 {
     struct store_models l = {0};
@@ -198,6 +252,8 @@ enum rc http_delete_model(struct http_call *c, struct err *err)
     rc = http_call_need_owner(c, "model", l.at[0].owner, l.at[0].project, err);
     if (!rc)
         rc = store_model_delete(c->place.store, l.at[0].name, l.at[0].version, err);
+    if (!rc)
+        job_collect_let_go(&c->place, l.at[0].owner, l.at[0].snapshot);
     store_models_release(&l);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and their tokens. All but http_get_me() and http_stored_token() is for admins, and the last admin can be
+/* Users and their tokens. Everybody has their own tokens; all else is for admins, and the last admin can be
  * neither disabled nor deleted nor given a smaller role. The text of a token is told
  * once, in the answer that makes it; lists show its id. Whatever may take a right away
  * makes http/auth.c forget the tokens that it has looked up, so the right ends with the
@@ -44,6 +44,8 @@ static void put_user(struct http_call *c, const struct store_user *u)
     json_put_str(j, "role", u->role);
     put_names(j, "projects", u->projects);
     json_put_bool(j, "disabled", u->disabled != 0);
+    if (u->uid)
+        json_put_int(j, "uid", u->uid);
     json_put_time(j, "created", u->created);
     json_close(j, '}');
 }
@@ -55,6 +57,8 @@ enum rc http_get_me(struct http_call *c, struct err *err)
     json_put_str(&c->json, "role", http_role_name(c->who.role));
     put_names(&c->json, "projects", c->who.projects);
     put_names(&c->json, "leads", c->who.leads);
+    json_put_str(&c->json, "token", c->who.token);
+    json_put_time(&c->json, "expires", c->who.expires);
     json_close(&c->json, '}');
     return RC_OK;
 }
@@ -203,10 +207,14 @@ enum rc http_change_user(struct http_call *c, struct err *err)
         if (!rc && node_find(c->body, "oidc"))
             rc = store_user_oidc(c->place.store, u.name,
                                  http_schema_bool(c->body, "oidc", false), err);
+        int64_t stopped;
+        if (!rc && http_schema_bool(c->body, "stop_jobs", false))
+            rc = team_leave_stop(&c->place, u.name, &stopped, err);
         if (!rc)
             put_user(c, &u);
     }
     http_auth_forget(c->api->auth);
+    backend_watchdog_poke(c->api->watchdog);
     store_users_release(&l);
     return rc;
 }
@@ -221,6 +229,8 @@ enum rc http_delete_user(struct http_call *c, struct err *err)
         rc = RC_OK; /* deleted before, without what belonged to them */
     if (!rc && l.n && strcmp(l.at[0].role, "admin") == 0 && !l.at[0].disabled)
         rc = http_keep_an_admin(c, name, err);
+    if (!rc && strcmp(name, c->who.name) == 0)
+        rc = http_call_forbid(c, err, "you cannot delete yourself; another admin can");
     if (!rc && purge)
         rc = http_experiments_purge(c, name, &any, err);
     if (!rc && purge) {
@@ -273,9 +283,20 @@ static enum rc list_tokens(struct http_call *c, const char *name, struct err *er
     return rc;
 }
 
+/* What is another's is for admins, and to look at for auditors. */
+static enum rc need_self(struct http_call *c, bool allowed, struct err *err)
+{
+    return allowed || strcmp(c->params[0], c->who.name) == 0
+               ? RC_OK
+               : err_coded(err, RC_NOTFOUND, E3111,
+                           "'%.100s' is not you, and tokens of others are for admins",
+                           c->params[0]);
+}
+
 enum rc http_list_tokens(struct http_call *c, struct err *err)
 {
-    return list_tokens(c, c->params[0], err);
+    enum rc rc = need_self(c, http_role_sees_all(c->who.role), err);
+    return rc ? rc : list_tokens(c, c->params[0], err);
 }
 
 enum rc http_list_all_tokens(struct http_call *c, struct err *err)
@@ -283,12 +304,30 @@ enum rc http_list_all_tokens(struct http_call *c, struct err *err)
     return list_tokens(c, NULL, err);
 }
 
+/* It may no more and lives no longer than the token that asks for it. */
+static enum rc bound_token(const struct http_call *c, struct store_token *t,
+                           struct err *err)
+{
+    int64_t end = c->who.expires;
+    const char *asked = http_schema_text(c->body, "role", NULL);
+    t->role = http_role_least(t->role, http_role_name(c->who.role));
+    if (asked && strcmp(asked, t->role) != 0)
+        return err_coded(err, RC_INVAL, E5010,
+                         "the role '%.20s' is more than this token has", asked);
+    if (end && (!t->expires || t->expires > end))
+        t->expires = end;
+    return RC_OK;
+}
+
 enum rc http_create_token(struct http_call *c, struct err *err)
 {
     struct store_users u = {0};
     char text[AUTH_TOKEN_SIZE];
     int64_t seconds = http_schema_int(c->body, "expires_s", 0);
-    enum rc rc = store_user_get(c->place.store, c->params[0], &u, err);
+    bool admin = c->who.role == ROLE_ADMIN;
+    enum rc rc = need_self(c, admin, err);
+    if (!rc)
+        rc = store_user_get(c->place.store, c->params[0], &u, err);
     if (rc)
         return rc;
     struct store_token t = {.owner = u.at[0].name,
@@ -296,8 +335,12 @@ enum rc http_create_token(struct http_call *c, struct err *err)
                             .note = http_schema_text(c->body, "note", ""),
                             .expires =
                                 seconds ? clock_wall_ns() + seconds * CLOCK_SECOND : 0};
-    rc = http_auth_make(c->place.store, &t, &c->arena, text, err);
+    if (!admin)
+        rc = bound_token(c, &t, err);
+    if (!rc)
+        rc = http_auth_make(c->place.store, &t, &c->arena, text, err);
     if (!rc) {
+        c->location = arena_printf(&c->arena, "/api/v1/tokens/%s", t.id);
         json_open(&c->json, NULL, '{');
         json_put_str(&c->json, "id", t.id);
         json_put_str(&c->json, "token", text);
@@ -311,9 +354,30 @@ enum rc http_create_token(struct http_call *c, struct err *err)
     return rc;
 }
 
+/* A token that may less than another does not revoke it. */
+static enum rc need_own_token(struct http_call *c, struct err *err)
+{
+    struct store_tokens l = {0};
+    bool mine = false;
+    enum rc rc = store_token_list(c->place.store, c->who.name, &l, err);
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        const char *both = http_role_least(l.at[i].role, http_role_name(c->who.role));
+        if (strcmp(l.at[i].id, c->params[0]) == 0)
+            mine =
+                strcmp(l.at[i].id, c->who.token) == 0 || strcmp(both, l.at[i].role) == 0;
+    }
+    store_tokens_release(&l);
+    if (rc || mine)
+        return rc;
+    return err_coded(err, RC_NOTFOUND, E3111, "you have no token '%.100s' to revoke",
+                     c->params[0]);
+}
+
 enum rc http_delete_token(struct http_call *c, struct err *err)
 {
-    enum rc rc = store_token_delete(c->place.store, c->params[0], err);
+    enum rc rc = c->who.role == ROLE_ADMIN ? RC_OK : need_own_token(c, err);
+    if (!rc)
+        rc = store_token_delete(c->place.store, c->params[0], err);
     http_auth_forget(c->api->auth);
     return rc;
 }

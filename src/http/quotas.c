@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "store/users.h"
 #include "team/quota.h"
 
 static void put_one(struct http_call *c, const struct store_project *p)
@@ -23,7 +24,7 @@ static bool quotas_seen(const struct http_call *c, const struct store_project *p
 {
     const char *name;
     return team_quota_of(p, &name) == QUOTA_USER &&
-           (c->who.role == ROLE_ADMIN || strcmp(name, "*") == 0 ||
+           (http_role_sees_all(c->who.role) || strcmp(name, "*") == 0 ||
             strcmp(name, c->who.name) == 0);
 }
 
@@ -60,10 +61,24 @@ enum rc http_get_quota(struct http_call *c, struct err *err)
     return rc;
 }
 
+/* A name that is nobody's would be a limit for nobody. */
+static enum rc check_user(struct http_call *c, const char *name, struct err *err)
+{
+    struct store_users l = {0};
+    if (strcmp(name, "*") == 0 ||
+        store_user_is_local(c->place.store, c->place.account, name))
+        return RC_OK;
+    enum rc rc = store_user_get(c->place.store, name, &l, err);
+    store_users_release(&l);
+    return rc;
+}
+
 enum rc http_put_quota(struct http_call *c, struct err *err)
 {
     char *key = NULL;
-    enum rc rc = team_quota_key(QUOTA_USER, c->params[0], &key, err);
+    enum rc rc = check_user(c, c->params[0], err);
+    if (!rc)
+        rc = team_quota_key(QUOTA_USER, c->params[0], &key, err);
     struct store_project p = http_limits_asked(c, key);
     if (!rc)
         rc = store_project_put(c->place.store, &p, NULL, err);

@@ -42,6 +42,6 @@ bool http_rights_sees(const struct http_rights *r, const struct http_rights_case
     if (!u || u->disabled || (t->expires && t->expires <= r->now) ||
         !http_role_find(http_role_least(t->role, u->role), &role))
         return false;
-    return role == ROLE_ADMIN || strcmp(u->name, c->owner) == 0 ||
+    return http_role_sees_all(role) || strcmp(u->name, c->owner) == 0 ||
            (*c->project && store_user_in_project(u->projects, c->project, NULL));
 }

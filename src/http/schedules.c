@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/forward.h"
 #include "http/handlers.h"
 #include "http/job_body.h"
 #include "job/snapshot.h"
@@ -25,7 +26,7 @@
 
 static bool schedules_seen(const struct http_call *c, const struct store_schedule *x)
 {
-    return c->who.role == ROLE_ADMIN || strcmp(x->owner, c->who.name) == 0 ||
+    return http_role_sees_all(c->who.role) || strcmp(x->owner, c->who.name) == 0 ||
            (*x->project && http_call_in_project(c, x->project));
 }
 
@@ -196,6 +197,75 @@ static enum rc schedules_own(struct http_call *c, struct store_schedules *out,
                                      err);
 }
 
+/* A new job runs in the name of the owner, whose files and secrets it needs; parameters become
+ * part of its command.
+ */
+static enum rc read_new_job(struct http_call *c, const char *owner, struct job_spec *out,
+                            const char *const **values, struct err *err)
+{
+    struct node *job = node_find(c->body, "job");
+    const struct node *secrets = NULL;
+    if ((job || node_find(c->body, "params")) && strcmp(owner, c->who.name) != 0)
+        return http_call_forbid(
+            c, err, "only '%.100s' may change the job or the parameters of this schedule",
+            owner);
+    if (!job)
+        return RC_OK;
+    enum rc rc = http_job_body_secrets(c, job, &secrets, values, err);
+    if (!rc)
+        rc = http_job_body_read(c, job, secrets, out, err);
+    return rc ? rc : check_uploads(c, out, err);
+}
+
+static enum rc change_row(struct http_call *c, const struct job_spec *spec,
+                          const char *const *secrets, int64_t created, struct err *err)
+{
+    const struct node *b = c->body, *params = node_find(b, "params");
+    struct buf job, given;
+    buf_init(&job, (size_t)64 << 20);
+    buf_init(&given, (size_t)1 << 20);
+    if (spec->s)
+        job_spec_print(spec, &job);
+    if (params)
+        json_print(params, 0, &given);
+    enum rc rc = buf_check(&job, err);
+    if (!rc)
+        rc = buf_check(&given, err);
+    struct team_schedule_change change = {
+        .cron = http_schema_text(b, "cron", NULL),
+        .zone = http_schema_text(b, "zone", NULL),
+        .catch_up = http_schema_text(b, "catch_up", NULL),
+        .overlap = http_schema_text(b, "overlap", NULL),
+        .params = params ? buf_str(&given) : NULL,
+        .created = created,
+        .spec = spec->s ? buf_str(&job) : NULL,
+        .project = spec->s && spec->s->has_project ? spec->s->project : ""};
+    if (!rc)
+        rc = team_schedule_update(&c->place, c->params[0], &change, secrets,
+                                  clock_wall_ns(), err);
+    buf_release(&given);
+    buf_release(&job);
+    return rc;
+}
+
+enum rc http_update_schedule(struct http_call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    struct job_spec spec = {0};
+    const char *const *values = NULL;
+    enum rc rc = schedules_own(c, &l, err);
+    if (rc)
+        return rc;
+    rc = read_new_job(c, l.at[0].owner, &spec, &values, err);
+    http_call_lock(c); /* if it was answered aside for a model */
+    if (!rc)
+        rc = change_row(c, &spec, values, l.at[0].created, err);
+    if (!rc)
+        rc = schedules_answer(c, c->params[0], err);
+    store_schedules_release(&l);
+    return http_job_body_end(c, &spec, rc, err);
+}
+
 enum rc http_delete_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
@@ -231,7 +301,10 @@ enum rc http_run_schedule(struct http_call *c, struct err *err)
     bool existed = false;
     int64_t planned = c->body ? http_schema_time(c->body, "planned") : 0;
     enum rc rc = schedules_own(c, &l, err);
+    const char *node = rc ? "" : arena_strdup(&c->arena, l.at[0].node);
     store_schedules_release(&l);
+    if (!rc && *node && strcmp(node, c->place.node) != 0)
+        return http_forward(c, node, err);
     if (!rc)
         rc = team_schedule_run(&c->place, c->api->job_env, c->params[0],
                                planned ? planned : clock_wall_ns(), id, &existed, err);

@@ -69,6 +69,8 @@ static const struct http_schema_item Me_items[] = {
     ITEM(role, STRING, "what the token may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs are seen, too", MUST),
     ITEM(leads, STRINGS, "those of them that are administered", MUST),
+    ITEM(token, STRING, "id of the token", MUST),
+    ITEM(expires, TIME, "when the token expires; absent: never"),
     {0}};
 TABLE(Me, "who asks");
 
@@ -108,6 +110,7 @@ static const struct http_schema_item User_items[] = {
          "whose jobs they see and control, too; NAME:admin: as an admin of the project",
          MUST),
     ITEM(disabled, BOOL, "their tokens are refused", MUST),
+    ITEM(uid, INT, "that their jobs run under; absent: none was needed yet"),
     ITEM(created, TIME, "when"),
     {0}};
 TABLE(User, "somebody who may ask");
@@ -136,7 +139,8 @@ TABLE(UserDeleteQuery, "what goes with the user");
 static const struct http_schema_item UserChange_items[] = {
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS),
     ITEM(projects, STRINGS, "all of them, old ones included", MEMBERSHIP),
-    ITEM(disabled, BOOL, "refuse their tokens"),
+    ITEM(disabled, BOOL, "refuse their tokens, and let no job of theirs start"),
+    ITEM(stop_jobs, BOOL, "true: their jobs that have not ended are stopped"),
     ITEM(oidc, BOOL,
          "true: the next login through the OpenID provider under this name is theirs; "
          "false: none is"),
@@ -195,6 +199,8 @@ TABLE(AuditList, "a page of the audit log");
 
 static const struct http_schema_item AuditQuery_items[] = {
     ITEM(who, STRING, "of this user"),
+    ITEM(action, STRING, "of this operation"),
+    ITEM(since, TIME, "then or later"),
     ITEM(cursor, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),
     LIMIT(1000),
     {0}};

@@ -26,6 +26,8 @@ static const struct http_schema_item Job_items[] = {
     ITEM(timeout_s, INT, "longest run in seconds; 0: no limit", MUST),
     ITEM(events, INT, "number of the last event", MUST),
     ITEM(cursor, INT, "place in lists, for the next page", MUST),
+    ITEM(array, STRING, "the array that it is a job of; absent: none"),
+    ITEM(array_index, INT, "its index there"),
     ITEM(created, TIME, "when it was submitted", MUST),
     ITEM(started, TIME, "when its first attempt began"),
     ITEM(finished, TIME, "when it ended"),

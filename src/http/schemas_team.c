@@ -41,6 +41,9 @@ static const struct http_schema_item Schedule_items[] = {
     ITEM(overlap, STRING, "what happens when the run before has not ended", MUST),
     ITEM(paused, BOOL, "nothing is submitted", MUST),
     ITEM(stopped, STRING, "why its owner may not run it; absent: may"),
+    ITEM(node, STRING,
+         "machine and directory of the server that has its files; absent: all"),
+    ITEM(late, STRING, "why a planned time was not run"),
     ITEM(created, TIME, "when"),
     ITEM(next, TIME, "the next planned time"),
     ITEM(params, TEXTS, "parameters", MUST),
@@ -69,3 +72,14 @@ static const struct http_schema_item ScheduleNew_items[] = {
         MUST),
     {0}};
 TABLE(ScheduleNew, "a new schedule");
+
+static const struct http_schema_item ScheduleChange_items[] = {
+    ITEM(cron, STRING, "as of a new one", .min = 1, .max = 200),
+    ITEM(zone, STRING, "time zone", .min = 1, .max = 64),
+    ITEM(catch_up, STRING, "none, last, all or all:N", .min = 1, .max = 20),
+    ITEM(overlap, STRING, "when the job before has not ended",
+         .words = "skip|queue|replace|allow"),
+    ITEM(params, TEXTS, "in place of the old ones"),
+    ITEM(job, OBJECT, "in place of the old one, of the schedule's owner alone"),
+    {0}};
+TABLE(ScheduleChange, "what changes of a schedule; absent: it stays");

@@ -34,15 +34,22 @@ static const struct http_schema_item Experiment_items[] = {
     ITEM(seed, INT, "of the tuner", MUST),
     ITEM(error, STRING, "why it failed; empty: it did not", MUST),
     ITEM(dir, STRING, "its folder, on the server", MUST),
+    ITEM(held, STRING,
+         "why no further trial starts though it runs: its owner may not submit jobs; "
+         "absent: they do"),
+    ITEM(server, STRING, "address of the server that has it; absent: this one"),
     {0}};
 TABLE(Experiment, "a search for good parameters");
 
 static const struct http_schema_item ExperimentList_items[] = {
-    ITEM(experiments, LIST, "newest first", .of = &http_schema_Experiment, MUST),
+    ITEM(experiments, LIST,
+         "newest first; on the last page those of other servers on the database follow",
+         .of = &http_schema_Experiment, MUST),
     ITEM(total, INT, "how many there are", MUST),
     ITEM(next, INT, "give it as `offset` for the next page; absent: no more"),
+    ITEM(unreachable, STRINGS, "why experiments of other servers are not in the list"),
     {0}};
-TABLE(ExperimentList, "experiments of this server");
+TABLE(ExperimentList, "experiments of all servers on the database");
 
 #define OFFSET ITEM(offset, INT, "leave out so many", .min = 0, .max = 1000000000)
 

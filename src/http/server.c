@@ -14,15 +14,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/forward.h"
 #include "http/framing.h"
 #include "http/runs.h"
+#include "http/tls_files.h"
 #include "job/snapshot.h"
 #include "store/servers.h"
 #include "team/deliver.h"
+#include "tune/retain.h"
 
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
+#define CONNECTIONS_CALM (CONNECTIONS / 4 * 3) /* above it those that are silent go */
 #define BODIES_MAX ((int64_t)1 << 30)       /* bytes of all bodies under way together */
 #define USER_BODIES_MIN ((int64_t)16 << 20) /* and those of one user, at least */
 #define PEM_MAX ((size_t)1 << 20)
@@ -184,6 +188,20 @@ static void take_body(struct api *a, struct http_call *c, const char *data, size
     httpd_body_add(&c->raw, data, n);
 }
 
+static enum MHD_Result set_aside(struct api *a, struct http_call *c)
+{
+    struct err err = {0};
+    if (http_aside_take(a->aside, c))
+        return MHD_YES;
+    c->answered = true;
+    c->status = 429;
+    api_fail(c,
+             err_coded(&err, RC_INVAL, E5011,
+                       "too many requests that take long are in line; retry later"),
+             &err);
+    return api_reply(c);
+}
+
 static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
                                      const char *path, const char *method,
                                      const char *version, const char *data, size_t *n,
@@ -201,7 +219,11 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
     }
     if (c->answered)
         return MHD_YES;
+    if (c->aside)
+        return api_reply(c); /* it is back, with its answer */
     http_conns_answer(a->conns, conn_of(conn));
+    if (http_aside_wants(c))
+        return set_aside(a, c);
     api_answer(c);
     return api_reply(c);
 }
@@ -211,6 +233,9 @@ static void on_completed(void *arg, struct MHD_Connection *conn, void **state,
 {
     struct api *a = arg;
     struct http_conn *x = conn_of(conn);
+    const struct http_call *c = *state;
+    if (c && c->aside)
+        http_aside_back(a->aside);
     http_call_destroy(*state);
     *state = NULL;
     if (x)
@@ -258,6 +283,22 @@ static enum rc check_options(const struct api_options *o, union httpd_address *a
         return err_coded(err, RC_UNSUPPORTED, E5002,
                          "libmicrohttpd was built without TLS");
     return RC_OK;
+}
+
+enum rc api_check(const struct api_options *o, struct err *err)
+{
+    union httpd_address at;
+    char *cert = NULL, *key = NULL;
+    enum rc rc = check_options(o, &at, err);
+    if (!rc)
+        rc = read_pem(o->tls_cert, &cert, err);
+    if (!rc)
+        rc = read_pem(o->tls_key, &key, err);
+    if (!rc && cert && key)
+        rc = http_tls_files_check(o->tls_cert, cert, o->tls_key, key, err);
+    mem_free(cert);
+    mem_free(key);
+    return rc;
 }
 
 /* Followers hold a connection each. */
@@ -319,7 +360,7 @@ static enum rc open_store(struct api *a, struct store **out, struct err *err)
 static enum rc open_stores(struct api *a, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (int i = 0; i < a->o.threads && !rc; i++) {
+    for (int i = 0; i < a->o.threads + ASIDE_THREADS && !rc; i++) {
         struct http_db *d = mem_calloc(1, sizeof(*d));
         rc = open_store(a, &d->store, err);
         d->next = a->free;
@@ -333,7 +374,8 @@ static enum rc first_user(struct api *a, struct err *err)
     char *path = fs_join(a->o.place.dir, "admin.token");
     bool made = false;
     enum rc rc = http_auth_first(a->free->store, path, &made, err);
-    if (!rc && made)
+    a->token_new = made;
+    if (!rc && (made || fs_exists(path)))
         a->token_file = path;
     else
         mem_free(path);
@@ -387,9 +429,14 @@ static enum rc start_parts(struct api *a, struct err *err)
     if (!rc && a->o.queue)
         rc = backend_watchdog_create(&a->watchdog_place, &a->watchdog, err);
     if (!rc)
-        rc = http_conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
+        rc = http_conns_create(a->o.header_timeout, a->o.body_timeout, CONNECTIONS_CALM,
+                               &a->conns, err);
+    if (!rc)
+        rc = http_aside_create(&a->aside, err);
     if (!rc && a->o.queue && a->o.experiments)
         a->runs = http_runs_create(a);
+    if (!rc && a->o.queue) /* before anything is collected */
+        rc = tune_note_code(a->free->store, a->o.place.node, a->o.experiments, err);
     return rc;
 }
 
@@ -426,6 +473,8 @@ static enum rc announce(struct api *a, struct err *err)
     struct store_server x = {
         .node = a->o.place.node, .url = url, .started = clock_wall_ns()};
     enum rc rc = store_server_put(d->store, &x, err);
+    if (!rc && a->cert && strcmp(store_kind(d->store), "sqlite") != 0)
+        http_forward_try(a, url);
     api_db_back(a, d);
     mem_free(url);
     return rc;
@@ -454,6 +503,10 @@ static enum rc server_start(struct api *a, struct err *err)
         rc = read_pem(a->o.tls_cert, &a->cert, err);
     if (!rc)
         rc = read_pem(a->o.tls_key, &a->key, err);
+    if (!rc && a->cert && a->key)
+        rc = http_tls_files_check(a->o.tls_cert, a->cert, a->o.tls_key, a->key, err);
+    if (!rc)
+        rc = read_pem(a->o.peer_ca, &a->peer_ca, err);
     if (!rc)
         rc = fs_mkdirs(a->empty, 0700, err);
     if (!rc)
@@ -513,8 +566,15 @@ static void free_all(struct api *a)
     http_budget_destroy(a->budget);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
-    void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,
-                     a->document,       a->empty, a->empty_snapshot, (void *)a->answers,
+    void *texts[] = {a->notify_key,
+                     a->key,
+                     a->cert,
+                     a->peer_ca,
+                     a->token_file,
+                     a->document,
+                     a->empty,
+                     a->empty_snapshot,
+                     (void *)a->answers,
                      (void *)a->job_env};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
@@ -533,6 +593,7 @@ void api_stop(struct api *a)
         MHD_socket fd = MHD_quiesce_daemon(a->daemon);
         http_follows_end(a->follows);
         http_execs_end(a->execs);
+        http_aside_end(a->aside);
         /* Connections that were resumed must have been seen to before the stop. */
         for (int i = 0; i < 100 && http_follows_count(a->follows) > 0; i++)
             usleep(10000);
@@ -544,6 +605,7 @@ void api_stop(struct api *a)
     backend_watchdog_destroy(a->watchdog);
     http_follows_destroy(a->follows);
     http_execs_destroy(a->execs);
+    http_aside_destroy(a->aside);
     http_conns_destroy(a->conns);
     free_all(a);
 }
@@ -556,4 +618,9 @@ int api_port(const struct api *a)
 const char *api_token_file(const struct api *a)
 {
     return a->token_file;
+}
+
+bool api_token_new(const struct api *a)
+{
+    return a->token_new;
 }

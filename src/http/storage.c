@@ -20,7 +20,7 @@
 
 static bool sees_row(const struct http_call *c, bool by_project, const char *name)
 {
-    return c->who.role == ROLE_ADMIN ||
+    return http_role_sees_all(c->who.role) ||
            (by_project ? *name && http_call_in_project(c, name)
                        : strcmp(name, c->who.name) == 0);
 }
@@ -71,8 +71,19 @@ static bool is_run(void *arg, const char *dir)
 enum rc api_retain_experiments(struct api *a, struct store *s, bool dry,
                                struct tune_removed *out, struct err *err)
 {
-    return tune_retain(s, a->o.experiments, clock_wall_ns(), is_run, a->runs, dry, out,
-                       err);
+    enum rc rc =
+        tune_retain(s, a->o.experiments, clock_wall_ns(), is_run, a->runs, dry, out, err);
+    return rc ? rc : tune_note_code(s, a->o.place.node, a->o.experiments, err);
+}
+
+static enum rc collect_all(struct http_call *c, int64_t young, bool dry,
+                           struct job_removed *out, struct tune_removed *gone,
+                           struct err *err)
+{
+    enum rc rc = job_retain(&c->place, clock_wall_ns(), dry, out, err);
+    if (!rc)
+        rc = api_retain_experiments(c->api, c->place.store, dry, gone, err);
+    return rc ? rc : job_collect(&c->place, young, dry, out, err);
 }
 
 enum rc http_collect_storage(struct http_call *c, struct err *err)
@@ -81,11 +92,9 @@ enum rc http_collect_storage(struct http_call *c, struct err *err)
     struct tune_removed gone = {0};
     bool dry = http_schema_bool(c->body, "dry_run", false);
     int64_t young = http_schema_int(c->body, "older_than_s", COLLECT_YOUNG_S);
-    enum rc rc = job_retain(&c->place, clock_wall_ns(), dry, &n, err);
-    if (!rc)
-        rc = api_retain_experiments(c->api, c->place.store, dry, &gone, err);
-    if (!rc)
-        rc = job_collect(&c->place, young, dry, &n, err);
+    enum rc rc = c->who.role == ROLE_ADMIN
+                     ? collect_all(c, young, dry, &n, &gone, err)
+                     : job_collect_own(&c->place, young, dry, &n, err);
     if (rc)
         return rc;
     json_open(&c->json, NULL, '{');

@@ -152,6 +152,7 @@ char *account_first_env(const char *const *names)
 static enum rc ask_service(const char *url, struct io_credentials *out, struct err *err)
 {
     struct io_http_request q = {.method = "GET",
+                                .object = true,
                                 .url = url,
                                 .max = FILE_MAX,
                                 .attempts = 3,

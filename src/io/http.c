@@ -155,6 +155,17 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return k;
 }
 
+/* The variable that names the file of authorities; NULL: none is set. */
+static const char *bundle_of(const struct io_http_request *q)
+{
+    static const char *const names[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE",
+                                        "CURL_CA_BUNDLE"};
+    for (size_t i = q->object ? 0 : 1; i < ARRAY_LEN(names) && !q->ca; i++)
+        if (env_get(names[i]))
+            return names[i];
+    return NULL;
+}
+
 /* Options are taken by a function of variable arguments; none of these can fail but for
  * memory, which the transfer itself would run into.
  */
@@ -162,11 +173,7 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
 {
     const struct io_http_request *q = a->q;
     CURL *c = a->curl;
-    static const char *const bundles[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
-                                          "SSL_CERT_FILE"};
-    const char *bundle = NULL, *dir = env_get("SSL_CERT_DIR");
-    for (size_t i = 0; i < ARRAY_LEN(bundles) && !bundle; i++)
-        bundle = env_get(bundles[i]);
+    const char *bundle = bundle_of(q), *dir = env_get("SSL_CERT_DIR");
     long idle = q->timeout_s ? q->timeout_s : TIMEOUT_S;
     curl_easy_setopt(c, CURLOPT_URL, q->url);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -191,7 +198,7 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
         curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &own);
         curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
     } else if (bundle) {
-        curl_easy_setopt(c, CURLOPT_CAINFO, bundle);
+        curl_easy_setopt(c, CURLOPT_CAINFO, env_get(bundle));
     }
     if (!q->ca && dir)
         curl_easy_setopt(c, CURLOPT_CAPATH, dir);
@@ -275,9 +282,13 @@ static enum rc no_answer(const struct io_http_request *q, const struct attempt *
     const char *what = q->what ? q->what : "request";
     if (c == CURLE_OUT_OF_MEMORY)
         return err_set(err, RC_NOMEM, "%s: no memory for the transfer", what);
+    const char *bundle = bundle_of(q);
     if (is_about_trust(c))
-        return err_coded(err, RC_IO, E1610, "%s: the server's certificate is refused: %s",
-                         what, why);
+        return err_coded(err, RC_IO, E1610,
+                         "%s: the server's certificate is refused: %s%s%s%s%.200s%s",
+                         what, why, bundle ? " (trusted is the file of " : "",
+                         bundle ? bundle : "", bundle ? ", " : "",
+                         bundle ? env_get(bundle) : "", bundle ? ")" : "");
     return err_coded(err, RC_IO, E1607, "%s: no answer after %d attempt%s: %s", what,
                      a->r->tries, a->r->tries == 1 ? "" : "s", why);
 }

@@ -44,8 +44,9 @@ struct io_http_request {
     int timeout_s;    /* without a byte; 0: 30 */
     const char *what; /* for messages: "'s3://bucket/key'" */
     /* Certificates (PEM) that the server's is checked against, and no others; NULL: those
-     * of the machine, or the file of AWS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE. */
+     * of the machine, or the file that a variable names: SSL_CERT_FILE, else CURL_CA_BUNDLE. */
     const char *ca;
+    bool object; /* of an object store: AWS_CA_BUNDLE comes before the others */
 };
 
 struct io_http_reply {

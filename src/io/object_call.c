@@ -125,6 +125,7 @@ enum rc object_send(const struct object_call *c, struct io_http_reply *r, struct
     if (!rc && (s.path.failed || s.query.failed || s.host.failed))
         rc = err_set(err, RC_NOMEM, "%s: no memory for the request", what);
     struct io_http_request q = {.method = c->method,
+                                .object = true,
                                 .url = buf_str(&url),
                                 .body = c->body,
                                 .n_body = c->n_body,

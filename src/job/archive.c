@@ -6,6 +6,7 @@
 #include "job/archive.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -45,10 +46,10 @@ static char *output_url(const struct job_place *p, const char *id,
     return url;
 }
 
-static char *output_path(const struct job_place *p, const char *id,
-                         const struct job_output *o)
+/* Where channels lie; what is in them is the job's, and may change while we look. */
+static char *output_root(const struct job_place *p, const char *id)
 {
-    return mem_printf("%s/jobs/%s/ml/output/%s/%s", p->dir, id, o->channel, o->path);
+    return mem_printf("%s/jobs/%s/ml", p->dir, id);
 }
 
 int job_archive_lock(const struct job_place *p, const char *id, bool shared)
@@ -143,14 +144,20 @@ static void print_list(const struct job_outputs *l, const char *ml, struct buf *
 }
 
 /* Opening a file as a reader of outputs does gives it, and what leads to it, modes that let us. */
-static enum rc make_readable(const struct job_place *p, const char *id,
-                             const struct job_output *o, struct err *err)
+static enum rc sum_up(const struct job_place *p, const char *id, struct job_output *o,
+                      char text[SHA256_TEXT_SIZE], struct err *err)
 {
     struct stat st;
+    char path[64];
     int fd = -1;
     enum rc rc = job_output_open(p, id, o->channel, o->path, &fd, &st, err);
-    if (!rc)
-        close(fd);
+    if (rc)
+        return rc;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    text[0] = '\0';
+    if (!*o->sha256)
+        rc = sha256_file(path, text, &o->bytes, err);
+    close(fd);
     return rc;
 }
 
@@ -164,13 +171,9 @@ static enum rc add_digests(const struct job_place *p, const char *id,
         struct job_output *o = &l->list.at[i];
         if (*o->where)
             continue;
-        rc = make_readable(p, id, o, err);
-        if (rc || *o->sha256)
-            continue;
-        char *path = output_path(p, id, o);
-        rc = sha256_file(path, text, &o->bytes, err);
-        o->sha256 = arena_strdup(&l->arena, rc ? "" : text);
-        mem_free(path);
+        rc = sum_up(p, id, o, text, err);
+        if (!rc && !*o->sha256)
+            o->sha256 = arena_strdup(&l->arena, text);
     }
     return rc;
 }
@@ -179,22 +182,25 @@ static enum rc send_files(const struct job_place *p, const char *id,
                           const struct job_outputs *l, int64_t *bytes, struct err *err)
 {
     struct job_bucket_plan plan = {.bytes = 0};
+    char *root = output_root(p, id);
     for (size_t i = 0; i < l->list.n; i++) {
         const struct job_output *o = &l->list.at[i];
         if (*o->where)
             continue;
-        char *from = output_path(p, id, o), *to = output_url(p, id, o);
-        struct job_bucket_item item = {.from = arena_strdup(&plan.arena, from),
-                                       .to = arena_strdup(&plan.arena, to),
-                                       .bytes = o->bytes};
+        char *to = output_url(p, id, o);
+        struct job_bucket_item item = {
+            .root = root,
+            .from = arena_printf(&plan.arena, "output/%s/%s", o->channel, o->path),
+            .to = arena_strdup(&plan.arena, to),
+            .bytes = o->bytes};
         VEC_PUSH(&plan.list, item);
         plan.bytes += o->bytes;
         mem_free(to);
-        mem_free(from);
     }
     *bytes = plan.bytes;
     enum rc rc = plan.list.n ? job_bucket_copy(&plan, NULL, NULL, err) : RC_OK;
     job_bucket_plan_release(&plan);
+    mem_free(root);
     return rc;
 }
 

@@ -184,7 +184,7 @@ static enum rc settle_one(const struct job_place *p, const char *owner, const ch
     bool aged = s.there_since && s.there_since < old;
     if (!rc && (s.here ? !s.there || aged : s.there && aged))
         rc = send_local(&s, id, err);
-    else if (!rc && s.here && !s.marked)
+    else if (!rc && s.here && (!s.marked || s.here_since < old))
         mark_sent(s.path);
     sides_release(&s);
     return rc ? job_artifacts_failed(rc, err) : RC_OK;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -19,10 +20,10 @@
 #include "io/file.h"
 #include "io/object.h"
 #include "io/out.h"
+#include "job/tree.h"
 
 #define AT_ONCE 8 /* files on their way */
 #define BLOCK ((size_t)4 << 20)
-#define DEPTH_MAX 64
 #define ITEMS_MAX 5000000
 
 bool job_bucket_is(const char *uri)
@@ -195,42 +196,41 @@ enum rc job_bucket_plan_fetch(struct job_bucket_plan *p, const char *uri, const 
     return rc;
 }
 
-static enum rc add_files(struct job_bucket_plan *p, const char *dir, const char *uri,
-                         int depth, struct err *err)
+struct sending {
+    struct job_bucket_plan *plan;
+    const char *root, *rel, *uri;
+};
+
+static enum rc add_file(void *arg, const char *rel, int fd, const struct stat *st,
+                        struct err *err)
 {
-    struct fs_names names = {0};
-    if (depth > DEPTH_MAX)
-        return err_set(err, RC_INVAL, "'%s' is nested deeper than %d", dir, DEPTH_MAX);
-    enum rc rc = fs_list(dir, &names, err);
-    for (size_t i = 0; i < names.n && !rc; i++) {
-        struct stat st;
-        char *path = fs_join(dir, names.at[i]);
-        if (lstat(path, &st) < 0) {
-            rc = err_sys(err, errno, "cannot look at '%s'", path);
-        } else if (S_ISDIR(st.st_mode)) {
-            char *below = mem_printf("%s%s/", uri, names.at[i]);
-            rc = add_files(p, path, below, depth + 1, err);
-            mem_free(below);
-        } else if (S_ISREG(st.st_mode)) {
-            struct job_bucket_item item = {
-                .from = arena_strdup(&p->arena, path),
-                .to = arena_printf(&p->arena, "%s%s", uri, names.at[i]),
-                .bytes = st.st_size};
-            VEC_PUSH(&p->list, item);
-            p->bytes += item.bytes;
-        }
-        mem_free(path);
-    }
-    fs_names_release(&names);
-    return rc;
+    struct sending *s = arg;
+    struct arena *a = &s->plan->arena;
+    if (s->plan->list.n >= ITEMS_MAX)
+        return err_coded(err, RC_INVAL, E3016, "more than %d files in '%s'", ITEMS_MAX,
+                         s->rel);
+    struct job_bucket_item item = {.root = s->root,
+                                   .from = arena_printf(a, "%s/%s", s->rel, rel),
+                                   .to = arena_printf(a, "%s%s", s->uri, rel),
+                                   .bytes = st->st_size};
+    VEC_PUSH(&s->plan->list, item);
+    s->plan->bytes += item.bytes;
+    return RC_OK;
 }
 
-enum rc job_bucket_plan_send(struct job_bucket_plan *p, const char *dir, const char *uri,
-                             struct err *err)
+enum rc job_bucket_plan_send(struct job_bucket_plan *p, const char *root, const char *rel,
+                             const char *uri, struct err *err)
 {
-    char *base = str_ends(uri, "/") ? mem_strdup(uri) : mem_printf("%s/", uri);
-    enum rc rc = add_files(p, dir, base, 0, err);
-    mem_free(base);
+    struct sending s = {.plan = p,
+                        .root = arena_strdup(&p->arena, root),
+                        .rel = arena_strdup(&p->arena, rel),
+                        .uri = str_ends(uri, "/") ? arena_strdup(&p->arena, uri)
+                                                  : arena_printf(&p->arena, "%s/", uri)};
+    int fd = job_tree_open(root, rel, true, NULL);
+    if (fd < 0)
+        return err_sys(err, errno, "'%s/%s'", root, rel);
+    enum rc rc = job_tree_walk(fd, add_file, &s, err);
+    close(fd);
     return rc;
 }
 
@@ -302,6 +302,21 @@ static enum rc pass_blocks(struct copying *c, struct io_file *in, struct io_out 
     return rc;
 }
 
+static enum rc open_source(const struct job_bucket_item *item, struct io_file **out,
+                           struct err *err)
+{
+    char path[64];
+    if (!item->root)
+        return io_open(item->from, IO_FRONT, out, err);
+    int fd = job_tree_open(item->root, item->from, false, NULL);
+    if (fd < 0)
+        return err_sys(err, errno, "'%s/%s'", item->root, item->from);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    enum rc rc = io_open(path, IO_FRONT, out, err);
+    close(fd);
+    return rc;
+}
+
 static enum rc copy_one(struct copying *c, const struct job_bucket_item *item,
                         struct err *err)
 {
@@ -321,9 +336,9 @@ static enum rc copy_one(struct copying *c, const struct job_bucket_item *item,
         mem_free(dir);
     }
     /* Servers do not agree about a range of nothing. */
-    bool empty = job_bucket_is(item->from) && item->bytes == 0;
+    bool empty = !item->root && job_bucket_is(item->from) && item->bytes == 0;
     if (!rc && !empty)
-        rc = io_open(item->from, IO_FRONT, &in, err);
+        rc = open_source(item, &in, err);
     if (!rc)
         rc = io_create(item->to, &out, err);
     if (!rc && !empty)

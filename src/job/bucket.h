@@ -33,6 +33,8 @@ enum rc job_bucket_reach(const char *uri, struct err *err) MUST_CHECK;
 struct job_bucket_item {
     const char *from, *to; /* an address and a path, or a path and an address */
     int64_t bytes;
+    const char
+        *root; /* then `from` is below it, in a tree that others write in (job/tree.h) */
 };
 struct job_bucket_plan {
     struct arena arena;
@@ -44,9 +46,11 @@ struct job_bucket_plan {
  */
 enum rc job_bucket_plan_fetch(struct job_bucket_plan *p, const char *uri, const char *dir,
                               bool required, struct err *err) MUST_CHECK;
-/* Adds every regular file below `dir`, to go below `uri`. */
-enum rc job_bucket_plan_send(struct job_bucket_plan *p, const char *dir, const char *uri,
-                             struct err *err) MUST_CHECK;
+/* Adds every regular file below the directory `rel` of `root`, to go below `uri`. The tree may
+ * be somebody else's: no link is followed, now and when it is copied.
+ */
+enum rc job_bucket_plan_send(struct job_bucket_plan *p, const char *root, const char *rel,
+                             const char *uri, struct err *err) MUST_CHECK;
 void job_bucket_plan_release(struct job_bucket_plan *p);
 
 /* How far it is; called by any thread, one at a time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mark and sweep over the contents of a jobs directory. The roots are the snapshots that the
- * jobs of this place, all schedules and all models name; each owner's contents are looked at
+ * jobs of this place, all schedules, models and experiments name; each owner's contents are looked at
  * by themselves. What no root reaches and nobody sent or asked for within a day goes. An
  * upload touches what it needs, so contents between upload and submission are young.
  */
@@ -20,12 +20,13 @@
 #include "job/state.h"
 #include "job/status.h"
 #include "job/storage.h"
+#include "store/experiments.h"
 #include "store/models.h"
 #include "store/schedules.h"
 
 #define PAGE 1000
 
-static void add_root(struct job_collecting *c, const char *owner, const char *text)
+void job_collect_add_root(struct job_collecting *c, const char *owner, const char *text)
 {
     char *id = mem_strndup(text, strcspn(text, "/"));
     char *key = mem_printf("%s/%s", id, owner);
@@ -40,10 +41,10 @@ static void add_root(struct job_collecting *c, const char *owner, const char *te
 static void add_uri(struct job_collecting *c, const char *owner, const struct node *n)
 {
     if (n && n->kind == NODE_STR && str_starts(n->text.p, SNAPSHOT_PREFIX))
-        add_root(c, owner, n->text.p + strlen(SNAPSHOT_PREFIX));
+        job_collect_add_root(c, owner, n->text.p + strlen(SNAPSHOT_PREFIX));
 }
 
-static void add_spec(struct job_collecting *c, const char *owner, const char *text)
+void job_collect_add_spec(struct job_collecting *c, const char *owner, const char *text)
 {
     struct doc doc = {0};
     const struct node *spec = job_json_open(text, &doc), *in = node_find(spec, "input");
@@ -63,8 +64,9 @@ static enum rc add_staged(struct job_collecting *c, const struct store_job *j,
     for (size_t i = 0; i < l.n; i++) {
         struct doc doc = {0};
         if (strcmp(l.at[i].type, "Staged") == 0)
-            add_root(c, j->owner,
-                     node_get_text(job_json_open(l.at[i].data, &doc), "snapshot", ""));
+            job_collect_add_root(
+                c, j->owner,
+                node_get_text(job_json_open(l.at[i].data, &doc), "snapshot", ""));
         if (doc.src)
             doc_release(&doc);
     }
@@ -72,8 +74,8 @@ static enum rc add_staged(struct job_collecting *c, const struct store_job *j,
     return rc;
 }
 
-static enum rc add_job(struct job_collecting *c, const struct store_job *j,
-                       struct err *err)
+enum rc job_collect_add_job(struct job_collecting *c, const struct store_job *j,
+                            struct err *err)
 {
     char *text = NULL;
     enum job_state state = JOB_Unknown;
@@ -83,7 +85,7 @@ static enum rc add_job(struct job_collecting *c, const struct store_job *j,
     if (rc == RC_NOTFOUND)
         return RC_OK; /* deleted meanwhile */
     if (!rc) {
-        add_spec(c, j->owner, text);
+        job_collect_add_spec(c, j->owner, text);
         rc = add_staged(c, j, err);
     }
     c->in_use = false;
@@ -104,7 +106,7 @@ static enum rc add_jobs(struct job_collecting *c, struct err *err)
         rc = store_list(c->p->store, &f, &jobs, err);
         got = rc ? 0 : jobs.n;
         for (size_t i = 0; i < got && !rc; i++)
-            rc = add_job(c, &jobs.at[i], err);
+            rc = job_collect_add_job(c, &jobs.at[i], err);
         if (got)
             f.before = jobs.at[got - 1].num;
         store_jobs_release(&jobs);
@@ -116,16 +118,37 @@ static enum rc add_others(struct job_collecting *c, struct err *err)
 {
     struct store_schedules schedules = {0};
     struct store_models models = {0};
+    struct store_experiments tuned = {0};
     enum rc rc = store_schedule_get(c->p->store, NULL, &schedules, err);
     if (!rc)
         rc = store_model_get(c->p->store, NULL, 0, &models, err);
+    if (!rc)
+        rc = store_experiment_get(c->p->store, NULL, &tuned, err);
     for (size_t i = 0; i < schedules.n; i++)
-        add_spec(c, schedules.at[i].owner, schedules.at[i].spec);
+        job_collect_add_spec(c, schedules.at[i].owner, schedules.at[i].spec);
     for (size_t i = 0; i < models.n; i++)
-        add_root(c, models.at[i].owner, models.at[i].snapshot);
+        job_collect_add_root(c, models.at[i].owner, models.at[i].snapshot);
+    for (size_t i = 0; i < tuned.n; i++)
+        if (str_starts(tuned.at[i].snapshot, SNAPSHOT_PREFIX))
+            job_collect_add_root(c, tuned.at[i].owner,
+                                 tuned.at[i].snapshot + strlen(SNAPSHOT_PREFIX));
+    store_experiments_release(&tuned);
     store_schedules_release(&schedules);
     store_models_release(&models);
     return rc;
+}
+
+enum rc job_collect_add_all(struct job_collecting *c, struct err *err)
+{
+    enum rc rc = add_jobs(c, err);
+    return rc ? rc : add_others(c, err);
+}
+
+void job_collect_release(struct job_collecting *c)
+{
+    map_release(&c->roots);
+    map_release(&c->busy);
+    map_release(&c->jobs);
 }
 
 static enum rc mark(void *arg, const char *id, struct err *err)
@@ -207,23 +230,26 @@ static int64_t sweep_objects(struct job_collecting *c, const char *owner,
     return kept;
 }
 
+void job_collect_user(struct job_collecting *c, const char *name)
+{
+    struct job_place own = *c->p;
+    own.owner = name;
+    own.served = true;
+    char *objects = job_place_objects(&own);
+    int64_t before = job_storage_counted(&own), kept = sweep_objects(c, name, objects);
+    enum rc rc = c->dry ? RC_OK : job_storage_count(&own, kept - before, 0, NULL);
+    (void)rc; /* the next collection counts again */
+    mem_free(objects);
+}
+
 static void sweep_users(struct job_collecting *c)
 {
     struct fs_names names = {0};
     char *users = fs_join(c->p->dir, "users");
     if (fs_list(users, &names, NULL))
         names = (struct fs_names){0};
-    for (size_t i = 0; i < names.n; i++) {
-        struct job_place own = *c->p;
-        own.owner = names.at[i];
-        own.served = true;
-        char *objects = job_place_objects(&own);
-        int64_t before = job_storage_counted(&own),
-                kept = sweep_objects(c, names.at[i], objects);
-        enum rc rc = c->dry ? RC_OK : job_storage_count(&own, kept - before, 0, NULL);
-        (void)rc; /* the next collection counts again */
-        mem_free(objects);
-    }
+    for (size_t i = 0; i < names.n; i++)
+        job_collect_user(c, names.at[i]);
     fs_names_release(&names);
     mem_free(users);
 }
@@ -255,9 +281,7 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
 {
     struct job_collecting c = {
         .p = p, .oldest = (int64_t)time(NULL) - young_s, .dry = dry, .out = out};
-    enum rc rc = add_jobs(&c, err);
-    if (!rc)
-        rc = add_others(&c, err);
+    enum rc rc = job_collect_add_all(&c, err);
     if (!rc) {
         char *objects = fs_join(p->dir, "objects");
         sweep_objects(&c, NULL, objects);
@@ -268,9 +292,7 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
         sweep_jobs(&c);
         mem_free(objects);
     }
-    map_release(&c.roots);
-    map_release(&c.busy);
-    map_release(&c.jobs);
+    job_collect_release(&c);
     return rc;
 }
 
@@ -297,9 +319,7 @@ enum rc job_collect_upload(const struct job_place *p, const char *id, struct err
     struct map live = {0};
     char *objects = job_place_objects(p);
     struct giving_up g = {.objects = objects, .live = &live};
-    enum rc rc = add_jobs(&c, err);
-    if (!rc)
-        rc = add_others(&c, err);
+    enum rc rc = job_collect_add_all(&c, err);
     if (!rc) {
         job_collect_mark(&c.roots, p->owner, objects, &live);
         if (job_snapshot_each(objects, id, give_up, &g, NULL))
@@ -308,9 +328,7 @@ enum rc job_collect_upload(const struct job_place *p, const char *id, struct err
     if (!rc)
         rc = job_storage_count(p, -g.bytes, 0, err);
     map_release(&live);
-    map_release(&c.roots);
-    map_release(&c.busy);
-    map_release(&c.jobs);
+    job_collect_release(&c);
     mem_free(objects);
     return rc;
 }

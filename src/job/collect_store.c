@@ -25,10 +25,13 @@ struct owner_sweep {
     const char *owner;
     char *objects;
     struct map live, busy;
+    struct map
+        released; /* ids; the time of a copy tells, that in the store never changes */
     struct arena arena;
     VEC(const char *) old; /* keys of the store that may go */
     VEC(int64_t) old_bytes;
-    int64_t kept; /* bytes of the store that stay */
+    VEC(int64_t) old_until; /* times (s); unless they are younger by then */
+    int64_t kept;           /* bytes of the store that stay */
 };
 
 static bool is_root(const struct owner_sweep *s, const char *id)
@@ -67,12 +70,15 @@ static enum rc see_object(void *arg, const struct object_entry *e, struct err *e
 {
     struct owner_sweep *s = arg;
     const char *id = id_of_key(&s->arena, e->key);
-    if (!id || map_find(&s->live, str_c(id)) || e->modified > s->c->oldest) {
+    bool released = id && map_find(&s->released, str_c(id));
+    if (!id || map_find(&s->live, str_c(id)) ||
+        (e->modified > s->c->oldest && !released)) {
         s->kept += job_storage_charge((int64_t)e->size);
         return RC_OK;
     }
     VEC_PUSH(&s->old, arena_strdup(&s->arena, e->key));
     VEC_PUSH(&s->old_bytes, (int64_t)e->size);
+    VEC_PUSH(&s->old_until, released ? INT64_MAX : s->c->oldest);
     return RC_OK;
 }
 
@@ -84,7 +90,8 @@ static enum rc sweep_store(struct owner_sweep *s, struct err *err)
     for (size_t i = 0; i < s->old.n && !rc; i++) {
         bool gone = c->dry;
         if (!c->dry)
-            rc = job_artifacts_delete_old(c->p, s->old.at[i], c->oldest, &gone, err);
+            rc = job_artifacts_delete_old(c->p, s->old.at[i], s->old_until.at[i], &gone,
+                                          err);
         c->out->objects += gone;
         c->out->object_bytes += gone ? s->old_bytes.at[i] : 0;
         if (!gone || c->dry)
@@ -100,7 +107,10 @@ static enum rc sweep_copy(struct owner_sweep *s, const char *path, const char *i
 {
     struct stat st;
     enum rc rc = RC_OK;
-    if (lstat(path, &st) < 0 || st.st_mtim.tv_sec > s->c->oldest || s->c->dry ||
+    bool here = lstat(path, &st) == 0;
+    if (here && st.st_mtim.tv_sec == COLLECT_RELEASED)
+        map_put(&s->released, str_c(id))->value = s;
+    if (!here || st.st_mtim.tv_sec > s->c->oldest || s->c->dry ||
         map_find(&s->busy, str_c(id)) || is_root(s, id))
         return RC_OK;
     if (map_find(&s->live, str_c(id)))
@@ -140,7 +150,8 @@ static enum rc sweep_here(struct owner_sweep *s, struct err *err)
     return rc;
 }
 
-static enum rc sweep_owner(struct job_collecting *c, const char *owner, struct err *err)
+enum rc job_collect_store_user(struct job_collecting *c, const char *owner,
+                               struct err *err)
 {
     struct job_place own = *c->p;
     own.owner = owner;
@@ -158,8 +169,10 @@ static enum rc sweep_owner(struct job_collecting *c, const char *owner, struct e
         rc = job_storage_count(&own, s.kept - job_storage_counted(&own), 0, err);
     map_release(&s.live);
     map_release(&s.busy);
+    map_release(&s.released);
     VEC_RELEASE(&s.old);
     VEC_RELEASE(&s.old_bytes);
+    VEC_RELEASE(&s.old_until);
     arena_release(&s.arena);
     mem_free(s.objects);
     return rc;
@@ -191,7 +204,7 @@ static enum rc sweep_owners(struct job_collecting *c, struct err *err)
     for (size_t i = 0; i < here.n; i++)
         map_put(&n.all, str_c(here.at[i]))->value = &n;
     for (size_t i = 0; i < n.all.n && !rc; i++)
-        rc = sweep_owner(c, n.all.at[i].key, err);
+        rc = job_collect_store_user(c, n.all.at[i].key, err);
     fs_names_release(&here);
     map_release(&n.all);
     mem_free(users);

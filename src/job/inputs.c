@@ -52,6 +52,18 @@ static bool is_table(const char *uri)
     return str_starts(uri, "odps://");
 }
 
+static bool is_directory_type(const char *type)
+{
+    return strcmp(type, "local") == 0 || strcmp(type, "nas") == 0;
+}
+
+bool job_dataset_uri_ok(const char *type, const char *uri)
+{
+    size_t n = strlen(type);
+    return n && strncmp(uri, type, n) == 0 && str_starts(uri + n, "://") &&
+           (job_bucket_is(uri) || is_table(uri));
+}
+
 /* Registered by a user of a server who is no administrator, or was deleted since; not on the
  * server's own command line.
  */
@@ -83,7 +95,11 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     c->writable = store_dataset_writable(d);
     c->read_only =
         !c->writable && !store_user_is_local(r->p->store, r->p->account, r->owner);
-    if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
+    if (d->uri[0] == '/' && !is_directory_type(d->type)) /* only admins name those */
+        rc = err_coded(err, RC_INVAL, E3006,
+                       "dataset '%.100s' of type %.20s lies at %.200s, which is no URI",
+                       name, d->type, d->uri);
+    else if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
                        name, d->uri);
@@ -297,12 +313,26 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
     return RC_OK;
 }
 
+/* What is made for each job, and what the machine's programs look at. */
+static bool is_system(const char *mount)
+{
+    static const char *const tops[] = {"proc", "sys", "dev", "run"};
+    struct str rest = str_c(mount), part = {0};
+    while (rest.n && str_split(&rest, '/', &part))
+        if (part.n && !str_is(part, "."))
+            break;
+    for (size_t i = 0; i < ARRAY_LEN(tops); i++)
+        if (str_is(part, tops[i]))
+            return true;
+    return false;
+}
+
 bool job_inputs_place_ok(const char *mount)
 {
     for (const char *c = mount; *c; c++)
         if ((unsigned char)*c < ' ' || strchr(":,\"", *c))
             return false;
-    return mount[0] == '/' && mount[1] && !strstr(mount, "..");
+    return mount[0] == '/' && mount[1] && !strstr(mount, "..") && !is_system(mount);
 }
 
 /* NAME, NAME:/mount, DLC's id:version:/mount, or a path or address with its mount. */

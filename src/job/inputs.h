@@ -49,7 +49,11 @@ bool job_channels_tables(const struct job_channels *c);
  * container engine gives a meaning of its own.
  */
 bool job_inputs_place_ok(const char *mount);
-#define JOB_PLACE_RULE "it is absolute, without '..', ':', ',' and '\"'"
+#define JOB_PLACE_RULE                                  \
+    "it is absolute, without '..', ':', ',' and '\"', " \
+    "and not in /proc, /sys, /dev or /run"
+/* Whether a dataset of a type other than local and nas may lie there: its type is the scheme. */
+bool job_dataset_uri_ok(const char *type, const char *uri);
 void job_channels_release(struct job_channels *c);
 
 #endif

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts lie in one file, a number and a name per line, in the order in which they were given
- * out; a line is never removed, so that no number is given to two names. What a job runs under
- * is written beside it when it is submitted, for its supervisor.
+/* Accounts are rows of the store, which all its servers share (store/accounts.h). What a job
+ * runs under is written beside it when it is submitted, for its supervisor.
  */
 #include "job/isolation.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -17,110 +14,70 @@
 #include "base/str.h"
 #include "job/file.h"
 #include "job/status.h"
+#include "store/accounts.h"
 
 #define ACCOUNTS_MAX ((size_t)16 << 20)
 
-/* The number of `name` in the text; -1: none. *used counts those that were given. */
-static int64_t look_up(struct str text, const char *name, int64_t *used)
+/* "NUMBER NAME"; the name of a number that was given up is written over with '#'. */
+static enum rc take_line(struct store *s, struct str line, struct err *err)
 {
-    struct str line, number;
-    int64_t uid, found = -1;
-    *used = 0;
-    while (text.n && str_split(&text, '\n', &line)) {
-        if (!str_split(&line, ' ', &number) || !str_to_i64(number, &uid))
-            continue;
-        ++*used;
-        if (str_is(line, name))
-            found = uid;
-    }
-    return found;
-}
-
-static enum rc add_line(int fd, int64_t uid, const char *name, struct err *err)
-{
-    char *line = mem_printf("%jd %s\n", (intmax_t)uid, name);
-    size_t n = strlen(line);
-    enum rc rc = RC_OK;
-    if (lseek(fd, 0, SEEK_END) < 0 || write(fd, line, n) != (ssize_t)n || fsync(fd) < 0)
-        rc = err_sys(err, errno, "cannot write the accounts of jobs");
-    mem_free(line);
+    struct str number;
+    int64_t uid;
+    if (!str_split(&line, ' ', &number) || !str_to_i64(number, &uid) || !line.n)
+        return RC_OK;
+    char *name = line.p[0] == '#' ? mem_printf("#%jd", (intmax_t)uid)
+                                  : mem_strndup(line.p, line.n);
+    struct store_account x = {.name = name, .uid = uid};
+    enum rc rc = store_account_put(s, &x, err);
+    mem_free(name);
     return rc;
 }
 
-enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
+/* Takes over what an earlier version kept in DIR/accounts. */
+static enum rc take_file(const struct job_place *p, struct err *err)
+{
+    char *path = fs_join(p->dir, "accounts"), *text = NULL;
+    size_t n = 0;
+    enum rc rc = fs_exists(path) ? fs_read(path, ACCOUNTS_MAX, &text, &n, err) : RC_OK;
+    struct str rest = str_of(text ? text : "", n), line;
+    while (!rc && rest.n && str_split(&rest, '\n', &line))
+        rc = take_line(p->store, line, err);
+    if (!rc && text && unlink(path) < 0 && errno != ENOENT)
+        rc = err_sys(err, errno, "cannot remove '%s'", path);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+enum rc job_isolation_account(const struct job_place *p, const struct job_isolation *x,
                               const char *name, int64_t *uid, struct err *err)
 {
-    char *path = fs_join(dir, "accounts"), *text = NULL;
-    size_t n = 0;
-    int64_t used = 0;
-    enum rc rc = RC_OK;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX) < 0)
-        rc = err_sys(err, errno, "cannot open '%s'", path);
+    if (!*name || *name == '#')
+        return err_coded(err, RC_INVAL, E3206, "'%.100s' cannot have an account", name);
+    enum rc rc = take_file(p, err);
     if (!rc)
-        rc = fs_read(path, ACCOUNTS_MAX, &text, &n, err);
-    int64_t found = rc ? -1 : look_up(str_of(text ? text : "", n), name, &used);
-    if (!rc && (!*name || strchr(name, '\n')))
-        rc = err_coded(err, RC_INVAL, E3206, "'%.100s' cannot have an account", name);
-    if (!rc && found < 0 && used >= x->count)
-        rc = err_coded(err, RC_INVAL, E3206,
-                       "all %jd accounts of jobs are given out; --job-uids takes a "
-                       "larger range",
-                       (intmax_t)x->count);
-    if (!rc && found < 0) {
-        found = x->first + used;
-        rc = add_line(fd, found, name, err);
-    }
-    if (!rc)
-        *uid = found;
-    if (fd >= 0)
-        close(fd);
-    mem_free(text);
-    mem_free(path);
-    return rc;
+        rc = store_account_take(p->store, name, x->first, x->first + x->count - 1, uid,
+                                err);
+    return rc == RC_NOTFOUND
+               ? err_coded(err, RC_INVAL, E3206,
+                           "all %jd accounts of jobs are given out; --job-uids takes a "
+                           "larger range",
+                           (intmax_t)x->count)
+               : rc;
 }
 
-/* Writes '#', which no name holds, over the name; a number keeps its line. */
-static enum rc strike_out(int fd, struct str text, const char *name, struct err *err)
+enum rc job_isolation_retire(const struct job_place *p, const char *name, struct err *err)
 {
-    const char *start = text.p;
-    struct str line, number;
-    while (text.n && str_split(&text, '\n', &line)) {
-        if (!str_split(&line, ' ', &number) || !str_is(line, name))
-            continue;
-        for (size_t i = 0; i < line.n; i++)
-            if (pwrite(fd, "#", 1, (off_t)(line.p - start) + (off_t)i) != 1)
-                return err_sys(err, errno, "cannot write the accounts of jobs");
-    }
-    return RC_OK;
+    enum rc rc = take_file(p, err);
+    return rc ? rc : store_account_retire(p->store, name, err);
 }
 
-enum rc job_isolation_retire(const char *dir, const char *name, struct err *err)
-{
-    char *path = fs_join(dir, "accounts"), *text = NULL;
-    size_t n = 0;
-    enum rc rc = RC_OK;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && flock(fd, LOCK_EX) == 0) {
-        rc = fs_read(path, ACCOUNTS_MAX, &text, &n, err);
-        if (!rc)
-            rc = strike_out(fd, str_of(text, n), name, err);
-    } else if (errno != ENOENT) {
-        rc = err_sys(err, errno, "cannot open '%s'", path);
-    }
-    if (fd >= 0)
-        close(fd);
-    mem_free(text);
-    mem_free(path);
-    return rc;
-}
-
-enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
-                            const char *owner, const char *job, struct err *err)
+enum rc job_isolation_write(const struct job_place *p, const struct job_isolation *x,
+                            const char *job, struct err *err)
 {
     int64_t uid = 0;
     enum rc rc = x->own     ? (uid = x->first, RC_OK)
-                 : x->count ? job_isolation_account(dir, x, owner, &uid, err)
+                 : x->count ? job_isolation_account(p, x, p->owner, &uid, err)
                             : RC_OK;
     if (rc)
         return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job/isolation.h - under which identity and limits a server runs somebody's jobs.
  *
- * Every user gets a number of the server's range the first time, and keeps it:
- * DIR/accounts has a line "UID NAME" for each. What a job runs under is decided when it is
+ * Every user gets a number of the server's range the first time, and keeps it at all servers
+ * of the store. What a job runs under is decided when it is
  * submitted and lies beside it, in isolation.json, where only the server can write.
  */
 #ifndef JOB_ISOLATION_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "job/place.h"
 
 #define ISOLATION_FIRST 1879100000 /* beyond what distributions and systemd give out */
 #define ISOLATION_COUNT 65536
@@ -36,15 +37,14 @@ struct job_isolation {
 };
 
 /* The account of `name` is never given out again; fine when there is none. */
-enum rc job_isolation_retire(const char *dir, const char *name,
+enum rc job_isolation_retire(const struct job_place *p, const char *name,
                              struct err *err) MUST_CHECK;
 /* The number of `name`. RC_INVAL (E3206): none is left; RC_IO. */
-enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
+enum rc job_isolation_account(const struct job_place *p, const struct job_isolation *x,
                               const char *name, int64_t *uid, struct err *err) MUST_CHECK;
-/* For the job in `job`, which is `owner`'s. */
-enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
-                            const char *owner, const char *job,
-                            struct err *err) MUST_CHECK;
+/* For the job in `job`, which is p->owner's. */
+enum rc job_isolation_write(const struct job_place *p, const struct job_isolation *x,
+                            const char *job, struct err *err) MUST_CHECK;
 
 /* What one job runs under. */
 struct job_isolation_job {

@@ -18,13 +18,18 @@
 #include "job/archive.h"
 #include "job/artifacts.h"
 #include "job/name.h"
+#include "job/remove.h"
 #include "job/snapshot_private.h"
+#include "job/space.h"
 #include "job/state.h"
 #include "job/status.h"
 #include "job/storage.h"
 #include "job/tree.h"
 #include "text/json.h"
 #include "text/json_out.h"
+
+#define HOLES_FREE ((int64_t)1 << 30) /* bytes of holes that nobody minds */
+#define HOLES_MOST 64 /* times as large as on the disk, which compression may do */
 
 struct taking {
     const struct job_place *p;
@@ -49,7 +54,7 @@ static enum rc keep_object(struct taking *t, const char *data, size_t n,
     bool added = false;
     int64_t charge = job_storage_charge((int64_t)n);
     hash_of(data, n, id);
-    enum rc rc = t->p->served ? job_storage_count(t->p, charge, t->most, err) : RC_OK;
+    enum rc rc = t->p->served ? job_collect_room(t->p, charge, t->most, err) : RC_OK;
     if (rc)
         return rc;
     rc = job_snapshot_object_put(t->objects, id, data, n, &added, err);
@@ -118,6 +123,38 @@ static enum rc take_file(void *arg, const char *rel, int fd, const struct stat *
     return rc;
 }
 
+struct weight {
+    int64_t bytes, held; /* as read; on the disk */
+};
+
+static enum rc weigh_file(void *arg, const char *rel, int fd, const struct stat *st,
+                          struct err *err)
+{
+    struct weight *w = arg;
+    w->bytes += st->st_size;
+    w->held += (int64_t)st->st_blocks * 512;
+    return RC_OK;
+}
+
+/* Before anything is read: a user's files may not take more time than they take room. */
+static enum rc check_weight(const struct taking *t, int fd, struct err *err)
+{
+    struct weight w = {0};
+    enum rc rc = t->p->served ? job_tree_walk(fd, weigh_file, &w, err) : RC_OK;
+    if (!rc && t->most > 0 && w.bytes > t->most) {
+        char size[24], most[24];
+        job_space_words(w.bytes, size);
+        job_space_words(t->most, most);
+        return err_coded(err, RC_INVAL, E5501, "%s are more than %s may store: %s", size,
+                         t->p->owner, most);
+    }
+    if (!rc && w.bytes - HOLES_FREE > w.held * HOLES_MOST)
+        return err_coded(err, RC_INVAL, E5505,
+                         "the files have %jd bytes, of which %jd are on the disk",
+                         (intmax_t)w.bytes, (intmax_t)w.held);
+    return rc;
+}
+
 /* Walks the channel where it lies: in the job's tree, or fetched from the store. */
 static enum rc take_files(struct taking *t, const char *root, const char *rel,
                           struct err *err)
@@ -125,7 +162,9 @@ static enum rc take_files(struct taking *t, const char *root, const char *rel,
     int fd = job_tree_open(root, rel, true, NULL);
     if (fd < 0)
         return RC_OK;
-    enum rc rc = job_tree_walk(fd, take_file, t, err);
+    enum rc rc = check_weight(t, fd, err);
+    if (!rc)
+        rc = job_tree_walk(fd, take_file, t, err);
     close(fd);
     return rc;
 }
@@ -178,25 +217,38 @@ static enum rc take_channel(struct taking *t, const char *job, const char *chann
     return rc;
 }
 
-/* "ctr:3" where the contents of an input are those of a model. */
+/* "ctr:3" where the contents of an input are those of a model: of the version that the
+ * submitter named (`asked`, "" for none), as several may have the same contents.
+ */
 static void put_model_of(struct json_out *o, const struct store_models *all,
-                         const char *owner, const char *uri)
+                         const char *owner, const char *uri, const char *asked)
 {
+    char *found = NULL;
     for (size_t i = 0; str_starts(uri, SNAPSHOT_PREFIX) && i < all->n; i++) {
-        const char *id = uri + strlen(SNAPSHOT_PREFIX);
-        bool theirs = strcmp(all->at[i].owner, owner) != 0 && !*all->at[i].project;
-        if (theirs || strncmp(id, all->at[i].snapshot, strlen(all->at[i].snapshot)) != 0)
+        const struct store_model *m = &all->at[i];
+        bool theirs = strcmp(m->owner, owner) != 0 && !*m->project;
+        if (strncmp(uri + strlen(SNAPSHOT_PREFIX), m->snapshot, strlen(m->snapshot)) != 0)
             continue;
-        char *name = mem_printf("%s:%jd", all->at[i].name, (intmax_t)all->at[i].version);
-        json_put_str(o, "model", name);
+        char *name = mem_printf("%s:%jd", m->name, (intmax_t)m->version);
+        if (strcmp(name, asked) == 0 || (!theirs && !found)) {
+            mem_free(found);
+            found = mem_strdup(name);
+        }
+        bool sure = strcmp(name, asked) == 0;
         mem_free(name);
-        return;
+        if (sure)
+            break;
     }
+    if (found)
+        json_put_str(o, "model", found);
+    mem_free(found);
 }
 
-static void put_inputs(const struct job_place *p, const struct node *inputs,
+static void put_inputs(const struct job_place *p, const struct node *spec,
                        struct json_out *o)
 {
+    const struct node *inputs = node_find(spec, "input"),
+                      *extra = node_find(spec, "extra");
     struct store_models all = {0};
     if (store_model_get(p->store, NULL, 0, &all, NULL))
         all = (struct store_models){0};
@@ -208,7 +260,11 @@ static void put_inputs(const struct job_place *p, const struct node *inputs,
         json_open(o, NULL, '{');
         json_put_str(o, "name", name);
         json_put_str(o, "from", uri);
-        put_model_of(o, &all, p->owner, uri);
+        char *key = mem_printf(MODEL_EXTRA "%s", name);
+        put_model_of(o, &all, p->owner, uri,
+                     extra && extra->kind == NODE_MAP ? node_get_text(extra, key, "")
+                                                      : "");
+        mem_free(key);
         json_close(o, '}');
         mem_free(name);
     }
@@ -262,7 +318,7 @@ static enum rc write_lineage(const struct job_place *p, const struct store_job *
     json_put_time(&o, "finished", j->finished);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         put_field(&o, spec, fields[i]);
-    put_inputs(p, node_find(spec, "input"), &o);
+    put_inputs(p, spec, &o);
     put_metrics(p, j->id, &o);
     json_close(&o, '}');
     if (doc.src)

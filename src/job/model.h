@@ -13,6 +13,8 @@
 #include "job/outputs.h"
 #include "store/models.h"
 
+/* In `extra` of a job, before the name of an input: the version that it was asked for as. */
+#define MODEL_EXTRA "model."
 #define MODEL_PREFIX "model:" /* NAME or NAME:VERSION, where an input could stand */
 
 struct job_model_new {

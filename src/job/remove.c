@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "job/archive.h"
+#include "job/collect_private.h"
 #include "job/space.h"
 #include "job/state.h"
 #include "store/retention.h"
@@ -30,7 +31,13 @@ static bool has_ended(const struct store_job *j)
 static enum rc remove_ended(const struct job_place *p, const struct store_job *j,
                             struct err *err)
 {
-    enum rc rc = store_delete(p->store, j->id, j->seq, err);
+    struct job_collecting named = {.p = p};
+    enum rc rc = job_collect_add_job(&named, j, err);
+    if (!rc)
+        rc = store_delete(p->store, j->id, j->seq, err);
+    if (!rc)
+        job_collect_let_go_roots(&named);
+    job_collect_release(&named);
     if (rc)
         return rc;
     char *dir = job_place_dir(p, j->id);

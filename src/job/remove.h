@@ -36,5 +36,22 @@ enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
  */
 enum rc job_collect_upload(const struct job_place *p, const char *id,
                            struct err *err) MUST_CHECK;
+/* Removes at once what p->owner, a user of a server, stores and nothing of theirs needs: what a
+ * deleted job, schedule or model left, and uploads that nobody asked for within `young_s`.
+ */
+enum rc job_collect_own(const struct job_place *p, int64_t young_s, bool dry,
+                        struct job_removed *out, struct err *err) MUST_CHECK;
+/* job_storage_count() that gives up first what job_collect_own() finds, when there is not room
+ * for `bytes` more.
+ */
+enum rc job_collect_room(const struct job_place *p, int64_t bytes, int64_t most,
+                         struct err *err) MUST_CHECK;
+/* Somebody deleted what named these snapshots of `owner`'s: contents that nothing else needs
+ * need not wait for a day to go. One snapshot ("ID" or "ID/PATH"), or those of a specification.
+ */
+void job_collect_let_go(const struct job_place *p, const char *owner,
+                        const char *snapshot);
+void job_collect_let_go_spec(const struct job_place *p, const char *owner,
+                             const char *spec);
 
 #endif

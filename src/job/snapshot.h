@@ -68,6 +68,9 @@ enum rc job_snapshot_take_data(const char *objects, const char *source,
  */
 #define SNAPSHOT_PREFIX "snapshot:"      /* before an id, where a directory could stand */
 bool job_snapshot_id_ok(const char *id); /* 64 hexadecimal digits */
+/* The id of the directory with nothing in it, which is everywhere the same. */
+#define SNAPSHOT_EMPTY_LIST "[]\n"
+bool job_snapshot_is_empty(const char *id);
 /* RC_INVAL (E3004) when `data` does not hash to `id`. *added (may be NULL): it was not
  * there before.
  */

@@ -240,6 +240,16 @@ enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapsh
     return RC_OK;
 }
 
+bool job_snapshot_is_empty(const char *id)
+{
+    struct sha256 h;
+    char text[SHA256_TEXT_SIZE];
+    sha256_init(&h);
+    sha256_add(&h, SNAPSHOT_EMPTY_LIST, strlen(SNAPSHOT_EMPTY_LIST));
+    sha256_text(&h, text);
+    return strcmp(id, text) == 0;
+}
+
 enum rc job_snapshot_need(const char *objects, const char *id, bool data,
                           struct job_snapshot *out, struct err *err)
 {

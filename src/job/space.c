@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers are kept in small files of the directory of jobs. A tree is measured through
+ * descriptors, links are not followed, and depth costs nothing: directories that lie too
+ * deep are put off and measured by themselves.
+ */
 #include "job/space.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +15,12 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "job/archive.h"
 #include "job/file.h"
 
-#define DEPTH_MAX 256
+#define DEPTH_MAX 200 /* directories open at once, and of those put off: */
+#define DEEP_MAX 256
 
 static bool read_number(const char *path, int64_t *out)
 {
@@ -99,34 +106,65 @@ bool job_space_short(const char *dir, int64_t bytes, struct buf *why)
     return true;
 }
 
-static int64_t space_below(int fd, int depth)
+struct measuring {
+    VEC(int) deep; /* directories that lie too deep, to be measured by themselves */
+    int64_t bytes;
+    bool whole;
+};
+
+/* Takes the fd. */
+static void measure_later(struct measuring *m, int fd)
+{
+    m->whole &= fd >= 0 || (errno != EMFILE && errno != ENFILE);
+    if (fd >= 0 && m->deep.n < DEEP_MAX) {
+        VEC_PUSH(&m->deep, fd);
+    } else if (fd >= 0) {
+        m->whole = false;
+        close(fd);
+    }
+}
+
+/* Takes the fd. */
+static void measure_dir(struct measuring *m, int fd, int depth)
 {
     DIR *d = fdopendir(fd);
-    int64_t bytes = 0;
     if (!d) {
         close(fd);
-        return 0;
+        return;
     }
     for (const struct dirent *e; (e = readdir(d));) {
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        bytes += (int64_t)st.st_blocks * 512;
-        if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+        m->bytes += (int64_t)st.st_blocks * 512;
+        if (!S_ISDIR(st.st_mode))
             continue;
         int sub = fs_open_own(dirfd(d), e->d_name, O_DIRECTORY);
-        if (sub >= 0)
-            bytes += space_below(sub, depth + 1);
+        if (sub >= 0 && depth < DEPTH_MAX)
+            measure_dir(m, sub, depth + 1);
+        else
+            measure_later(m, sub);
     }
     closedir(d);
-    return bytes;
+}
+
+int64_t job_space_below(int fd, bool *whole)
+{
+    struct measuring m = {.whole = true};
+    measure_dir(&m, fd, 0);
+    while (m.deep.n)
+        measure_dir(&m, m.deep.at[--m.deep.n], 0);
+    VEC_RELEASE(&m.deep);
+    *whole = m.whole;
+    return m.bytes;
 }
 
 int64_t job_space_of(const char *path)
 {
+    bool whole;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 ? space_below(fd, 0) : 0;
+    return fd >= 0 ? job_space_below(fd, &whole) : 0;
 }
 
 int64_t job_space_of_job(const struct job_place *p, const char *id, bool ended)

@@ -32,6 +32,10 @@ enum rc job_space_keep_log(const char *dir, int64_t bytes, struct err *err) MUST
  */
 bool job_space_short(const char *dir, int64_t bytes, struct buf *why);
 
+/* Bytes on the disk of everything below the directory `fd`, which it takes; links are not
+ * followed. *whole is false for a tree with so many deep directories that some were left out.
+ */
+int64_t job_space_below(int fd, bool *whole);
 /* Bytes on the disk of everything below `path`; links are not followed. */
 int64_t job_space_of(const char *path);
 /* Of a job's directory; `ended`: it changes no more, and the answer is kept. */

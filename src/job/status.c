@@ -118,6 +118,14 @@ static void fold_worker(struct job_status *s, const struct store_event *e,
     w->rss_bytes = node_get_int(data, "rss_bytes", 0);
 }
 
+static void fold_place(struct job_status *s, const struct store_event *e,
+                       const struct node *data)
+{
+    struct job_worker *w = worker_at(s, e->worker);
+    if (w)
+        copy(w->node, sizeof(w->node), node_get_text(data, "node", ""));
+}
+
 static void fold_restart(struct job_status *s, const struct store_event *e,
                          const struct node *data)
 {
@@ -165,6 +173,15 @@ static enum rc fold_known(struct job_status *s, enum job_event_type type,
     case EV_WorkerStarted:
     case EV_WorkerExited:
         fold_worker(s, e, data, type == EV_WorkerStarted);
+        break;
+    case EV_WorkerPlaced:
+        fold_place(s, e, data);
+        break;
+    case EV_Waiting:
+        copy(s->message, sizeof(s->message), e->message);
+        break;
+    case EV_Reattached: /* what it waited for is over */
+        s->message[0] = '\0';
         break;
     case EV_RestartScheduled:
         fold_restart(s, e, data);
@@ -224,6 +241,10 @@ static void worker_json(const struct job_status *s, int64_t i, struct buf *out)
                : w->code == 0     ? "Succeeded"
                : not_needed(s, w) ? "Stopped"
                                   : "Failed");
+    if (w->node[0]) {
+        buf_puts(out, ", \"node\": ");
+        buf_json_str(out, w->node, strlen(w->node));
+    }
     if (w->running)
         buf_printf(out, ", \"pid\": %jd", (intmax_t)w->pid);
     if (w->exited)

@@ -19,6 +19,7 @@
 
 struct job_worker {
     char role[24];
+    char node[64]; /* where it runs, as its backend calls it; "" for this machine */
     int64_t attempt, pid;
     bool running, exited;
     int code, signal; /* once exited; code -1 with a signal */

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/space.h"
 
 #define BLOCK INT64_C(4096) /* of a usual file system */
 
@@ -37,6 +38,19 @@ static int open_count(const struct job_place *p, struct err *err)
     return fd;
 }
 
+static enum rc refuse(const char *owner, int64_t bytes, int64_t now, int64_t most,
+                      struct err *err)
+{
+    char more[24], has[24], may[24];
+    job_space_words(bytes, more);
+    job_space_words(now, has);
+    job_space_words(most, may);
+    return err_coded(err, RC_INVAL, E5501,
+                     "%s more do not fit: %s stores %s and may store %s; delete jobs or "
+                     "models, or ask an admin",
+                     more, owner, has, may);
+}
+
 enum rc job_storage_count(const struct job_place *p, int64_t bytes, int64_t most,
                           struct err *err)
 {
@@ -48,11 +62,7 @@ enum rc job_storage_count(const struct job_place *p, int64_t bytes, int64_t most
     flock(fd, LOCK_EX);
     int64_t now = read_count(fd);
     if (bytes > 0 && most > 0 && bytes > most - now) {
-        rc =
-            err_coded(err, RC_INVAL, E5501,
-                      "%jd more bytes would make %jd, and %s may store %jd; delete jobs "
-                      "or models, or ask an admin",
-                      (intmax_t)bytes, (intmax_t)(now + bytes), p->owner, (intmax_t)most);
+        rc = refuse(p->owner, bytes, now, most, err);
     } else {
         now = now + bytes > 0 ? now + bytes : 0;
         int n = snprintf(text, sizeof(text), "%-20jd\n", (intmax_t)now);

@@ -243,7 +243,12 @@ static enum rc take_source(const struct job_place *p, const char *source,
     bool sent = str_starts(source, SNAPSHOT_PREFIX);
     const char *id = source + strlen(SNAPSHOT_PREFIX);
     char *objects = sent ? job_place_snapshot(p, p->owner, id) : job_place_objects(p);
-    enum rc rc = sent ? job_artifacts_settle(p, p->owner, id, err) : RC_OK;
+    enum rc rc = RC_OK;
+    if (sent && job_snapshot_is_empty(id)) /* of a schedule that another server took */
+        rc = job_snapshot_object_put(objects, id, SNAPSHOT_EMPTY_LIST,
+                                     strlen(SNAPSHOT_EMPTY_LIST), NULL, err);
+    if (!rc && sent)
+        rc = job_artifacts_settle(p, p->owner, id, err);
     if (!rc)
         rc = sent ? job_snapshot_need(objects, id, false, out, err)
                   : job_snapshot_take(objects, source, out, err);
@@ -274,7 +279,7 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
     if (!rc)
         rc = job_secrets_capture(s, g->secrets, secrets, err);
     if (!rc && g->isolation && (g->isolation->count || s->s->has_image))
-        rc = job_isolation_write(p->dir, g->isolation, p->owner, dir, err);
+        rc = job_isolation_write(p, g->isolation, dir, err);
     mem_free(secrets);
     return rc;
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each part of a path is opened below the descriptor of the one before it, with O_NOFOLLOW:
+ * what is swapped meanwhile is either the old thing or the new one, never where a link leads.
+ */
 #include "job/tree.h"
 
 #include <dirent.h>
@@ -66,6 +69,46 @@ int job_tree_open(const char *root, const char *rel, bool dir, struct stat *st)
         fd = next;
     }
     return dir ? fd : only_file(fd, st);
+}
+
+bool job_tree_has(const char *root, const char *rel, bool dir)
+{
+    int fd = job_tree_open(root, rel, dir, NULL);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Up to n bytes; fewer where the file ends. */
+static size_t read_some(int fd, char *to, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = read(fd, to + done, n - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+char *job_tree_read(const char *root, const char *rel, size_t max, size_t *n)
+{
+    struct stat st;
+    int fd = job_tree_open(root, rel, false, &st);
+    char *text = NULL;
+    if (fd < 0)
+        return NULL;
+    if ((uintmax_t)st.st_size <= max)
+        text = mem_try_alloc((size_t)st.st_size + 1, 1);
+    if (text) {
+        *n = read_some(fd, text, (size_t)st.st_size);
+        text[*n] = '\0';
+    }
+    close(fd);
+    return text;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

@@ -19,6 +19,12 @@ bool job_tree_path_ok(const char *rel);
  * (*st, may be NULL). -1 with errno: ELOOP or ENOTDIR where there is a link.
  */
 int job_tree_open(const char *root, const char *rel, bool dir, struct stat *st);
+/* Whether that would open something. */
+bool job_tree_has(const char *root, const char *rel, bool dir);
+/* The whole of such a file, the caller's to mem_free(), with a NUL behind it that *n does
+ * not count. NULL: there is none, or it has more than `max` bytes.
+ */
+char *job_tree_read(const char *root, const char *rel, size_t max, size_t *n);
 
 /* A regular file below the directory: `rel` from there, open for reading until the call
  * returns.

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "data/rows.h"
 #include "tensor/tensor.h"
 
 #define DEPTH 8 /* of nesting */
@@ -312,7 +313,23 @@ static const struct format *format_of(const char *text)
     return NULL;
 }
 
-/* Rows of a dictionary: its values once, then a text per row. */
+/* One more row, that of a code; null where it, or its value, is. */
+static enum rc add_value(const struct source *from, const struct column *codes,
+                         const struct column *values, int64_t i, struct column *to,
+                         struct err *err)
+{
+    bool wide = codes->type->id == TYPE_I64 || codes->type->id == TYPE_U64;
+    int64_t code = wide ? column_i64(codes, i) : column_i32(codes, i);
+    if (column_is_null(codes, i))
+        return column_add_null(to, err);
+    if (code < 0 || code >= values->n)
+        return malformed(from, "a code is outside of its dictionary", err);
+    if (values->type->id == TYPE_STR && !column_is_null(values, code))
+        return column_add_str(to, column_str(values, code), err);
+    return column_append(to, values, code, 1, err);
+}
+
+/* Rows of a dictionary: its values once, then one of them per row. */
 static enum rc take_encoded(const struct source *from, struct column *to, struct err *err)
 {
     const struct format *f = format_of(from->s->format);
@@ -331,17 +348,8 @@ static enum rc take_encoded(const struct source *from, struct column *to, struct
     codes.n = from->n;
     if (!rc)
         rc = f->take(&index, &codes, err);
-    for (int64_t i = 0; i < from->n && !rc; i++) {
-        int64_t code = f->id == TYPE_I64 || f->id == TYPE_U64 ? column_i64(&codes, i)
-                                                              : column_i32(&codes, i);
-        bool null = column_is_null(&codes, i);
-        if (!null && (code < 0 || code >= values.n))
-            rc = malformed(from, "a code is outside of its dictionary", err);
-        else
-            rc = null || column_is_null(&values, code)
-                     ? column_add_null(to, err)
-                     : column_add_str(to, column_str(&values, code), err);
-    }
+    for (int64_t i = 0; i < from->n && !rc; i++)
+        rc = add_value(from, &codes, &values, i, to, err);
     column_release(&codes);
     column_release(&values);
     return rc;
@@ -376,16 +384,16 @@ static enum rc type_at(const struct ArrowSchema *s, int depth, struct arena *mem
                        struct type *out, struct err *err)
 {
     const struct format *f = format_of(s->format);
-    const struct ArrowSchema *d = s->dictionary;
-    if (d && (!format_of(d->format) || format_of(d->format)->id != TYPE_STR || !f ||
-              f->kids || f->id > TYPE_U64 || f->id == TYPE_BOOL))
-        f = NULL; /* texts alone, by whole numbers */
+    const struct format *d = s->dictionary ? format_of(s->dictionary->format) : NULL;
+    if (s->dictionary &&
+        (!d || d->kids || !f || f->kids || f->id > TYPE_U64 || f->id == TYPE_BOOL))
+        f = NULL; /* texts and numbers, by whole numbers */
     if (!f || s->n_children < f->kids || depth > DEPTH)
         return err_coded(err, RC_UNSUPPORTED, E2031,
                          "column '%.100s' has Arrow's type '%.60s', which is not read",
                          s->name ? s->name : "", s->format ? s->format : "");
-    *out = type_of(d ? TYPE_STR : f->id, true);
-    out->logical = d ? format_of(d->format)->logical : f->logical;
+    *out = type_of(d ? d->id : f->id, true);
+    out->logical = d ? d->logical : f->logical;
     out->utc = str_starts(s->format, "ts") && s->format[4];
     struct type kid, value;
     enum rc rc = RC_OK;

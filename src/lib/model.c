@@ -12,8 +12,10 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "lib/import.h"
+#include "lib/report.h"
 #include "lib/result.h"
 #include "text/diag.h"
+#include "train/columns.h"
 #include "train/export/export.h"
 
 #define PIECE 256 /* rows */
@@ -33,16 +35,6 @@ struct ty_model {
     struct spare *free; /* those that nobody uses */
 };
 
-static int report(enum rc rc, const struct err *err, struct ty_error *out)
-{
-    const struct code_info *info = rc ? code_info(err_code_of(err, rc)) : NULL;
-    if (out) {
-        snprintf(out->code, sizeof(out->code), "%s", info ? info->id : "");
-        snprintf(out->message, sizeof(out->message), "%s", rc ? err->msg : "");
-    }
-    return rc ? 1 : 0;
-}
-
 int ty_model_open(const char *dir, int threads, struct ty_model **out,
                   struct ty_error *error)
 {
@@ -59,7 +51,7 @@ int ty_model_open(const char *dir, int threads, struct ty_model **out,
         ty_model_close(m);
     else
         *out = m;
-    return report(rc, &err, error);
+    return lib_report(rc, &err, error);
 }
 
 static void destroy_spare(struct spare *s)
@@ -198,7 +190,9 @@ static bool is_read(const struct ty_model *m, const char *name)
     return false;
 }
 
-/* Are all columns there that the features read, and of types they can read? */
+/* Are all columns there that the features read, and of the types that the model was
+ * trained with?
+ */
 static enum rc check_columns(const struct scoring *x, struct err *err)
 {
     struct diags diags = {0};
@@ -207,7 +201,9 @@ static enum rc check_columns(const struct scoring *x, struct err *err)
     if (rc && diags.list.n > 0)
         rc = err_coded(err, rc, diags.list.at[0].code, "%s", diags.list.at[0].msg);
     diags_release(&diags);
-    return rc;
+    return rc ? rc
+              : train_columns_check(&s->columns, s->plan, &x->columns, false, "rows",
+                                    err);
 }
 
 static enum rc find_columns(struct scoring *x, struct err *err)
@@ -253,5 +249,5 @@ int ty_model_score(struct ty_model *model, const struct ArrowSchema *schema,
     data_schema_release(&x.columns);
     mem_free(x.at);
     pthread_mutex_destroy(&x.lock);
-    return report(x.rc, &x.err, error);
+    return lib_report(x.rc, &x.err, error);
 }

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "model/parts.h"
+#include "model/reference.h"
+
+#define LOWEST_SCORE 2147483647.0f /* of steps that do not count, in TorchEasyRec */
 
 /* The net of an attention can read its pairs without their being laid out. */
 static bool reads_pairs(const struct pc_MLP *conf, const struct nn_val *query,
@@ -50,10 +53,64 @@ struct nn_val *part_din_scores(struct model *m, const char *name,
     return scores;
 }
 
+static struct model_axis *axis_of(struct model *m, int axis)
+{
+    for (size_t i = 0; i < m->axes.n; i++)
+        if (m->axes.at[i].axis == axis)
+            return &m->axes.at[i];
+    return NULL;
+}
+
+static struct nn_val *step_input(struct model *m, const char *name, int axis)
+{
+    struct nn_shape shape = {.axis = axis, .n_dims = 1, .dims = {1}};
+    return nn_input(m->graph, arena_printf(&m->arena, "axis %d %s", axis, name), &shape,
+                    false);
+}
+
+/* As TorchEasyRec does: scores of steps that are not the first sequence's are so low that
+ * they count in rows without any other.
+ */
+static struct nn_val *masked(struct model *m, struct nn_val *scores, int axis)
+{
+    struct model_axis *a =
+        m->options.reference & REFERENCE_STEPS ? axis_of(m, axis) : NULL;
+    if (!a || !scores)
+        return scores;
+    a->extends = true;
+    a->own = step_input(m, "own", axis);
+    struct nn_val *low = nn_scale(m->graph, a->own, LOWEST_SCORE, -LOWEST_SCORE);
+    return nn_add(m->graph, nn_mul(m->graph, scores, a->own), low);
+}
+
+/* The mean over the steps; as TorchEasyRec takes it when asked to. */
+static struct nn_val *mean_of(struct model *m, struct nn_val *sequence, int axis,
+                              bool extends)
+{
+    struct model_axis *a =
+        m->options.reference & REFERENCE_STEPS ? axis_of(m, axis) : NULL;
+    if (!a)
+        return nn_seq_mean(m->graph, sequence);
+    a->extends = extends;
+    a->uncut = !extends;
+    a->share = step_input(m, "share", axis);
+    return nn_seq_sum(m->graph, a->share, sequence);
+}
+
+static struct nn_val *sum_of(struct model *m, struct nn_val *sequence, int axis)
+{
+    struct model_axis *a =
+        m->options.reference & REFERENCE_STEPS ? axis_of(m, axis) : NULL;
+    if (a)
+        a->extends = true;
+    return nn_seq_sum(m->graph, NULL, sequence);
+}
+
 struct nn_val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
                         struct nn_val *query, struct nn_val *sequence, int axis)
 {
     struct nn_val *scores = part_din_scores(m, name, attn_mlp, query, sequence, axis);
+    scores = masked(m, scores, axis);
     return nn_seq_sum(m->graph, nn_seq_softmax(m->graph, scores), sequence);
 }
 
@@ -65,6 +122,7 @@ static struct nn_val *simple_attention(struct model *m, struct nn_val *query,
         nn_shape_width(nn_val_shape(query)) != nn_shape_width(nn_val_shape(sequence)))
         return graph_fail(g, "simple_attention needs a query as wide as the sequence");
     struct nn_val *scores = nn_row_sum(g, nn_mul(g, nn_expand(g, query, axis), sequence));
+    scores = masked(m, scores, axis);
     return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);
 }
 
@@ -132,7 +190,7 @@ static struct nn_val *multi_head(struct model *m, const struct pc_SelfAttentionE
 
 static struct nn_val *self_attention(struct model *m, const char *name,
                                      const struct pc_SelfAttentionEncoder *c,
-                                     struct nn_val *sequence)
+                                     struct nn_val *sequence, int axis)
 {
     static const char *const names[] = {"_query", "_key", "_value"};
     struct graph *g = m->graph;
@@ -148,7 +206,7 @@ static struct nn_val *self_attention(struct model *m, const char *name,
     struct nn_val *y = multi_head(m, c, in);
     graph_pop(g);
     graph_pop(g);
-    return nn_seq_mean(g, y);
+    return mean_of(m, y, axis, false);
 }
 
 int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *c)
@@ -171,10 +229,10 @@ struct nn_val *part_encoder(struct model *m, const char *name,
         return simple_attention(m, query, sequence, axis);
     if (c->pooling_encoder)
         return strcmp(c->pooling_encoder->pooling_type, "sum") == 0
-                   ? nn_seq_sum(m->graph, NULL, sequence)
-                   : nn_seq_mean(m->graph, sequence);
+                   ? sum_of(m, sequence, axis)
+                   : mean_of(m, sequence, axis, true);
     if (c->self_attention_encoder)
-        return self_attention(m, name, c->self_attention_encoder, sequence);
+        return self_attention(m, name, c->self_attention_encoder, sequence, axis);
     const struct pc_MultiWindowDINEncoder *w = c->multi_window_din_encoder;
     if (w)
         return part_multi_window_din(m, name, w->attn_mlp, w->windows_len,

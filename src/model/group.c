@@ -103,6 +103,59 @@ static bool is_coded(const struct pc_feature *f, const struct embed_table_conf *
     return !f->sequence && table->keyed.kind == KEYED_NONE && slot->max_gradient <= 0;
 }
 
+/* Whether TorchEasyRec looks the feature up with weights: one of them in a batch of ids
+ * gives weights of one to all others in it.
+ */
+static bool has_weights(struct model *m, const struct pc_feature *f)
+{
+    const struct pc_DataConfig *d = m->conf->data_config;
+    enum pc_data_group group = pc_feature_data_group(f, d, &m->arena);
+    for (size_t i = 0; i < m->features.n; i++) {
+        const struct pc_feature *x = &m->features.at[i];
+        if (x->weighted && pc_feature_is_sparse(x) &&
+            pc_feature_data_group(x, d, &m->arena) == group)
+            return true;
+    }
+    return false;
+}
+
+static bool is_dense(const struct model *m, const struct pc_feature *f,
+                     const struct embed_table_conf *table, const struct place *p)
+{
+    const struct model_options *o = &m->options;
+    return o->reference & REFERENCE_TABLES && o->dense && table->trainable &&
+           table->type == DT_F32 && table->keyed.kind == KEYED_NONE &&
+           o->dense(o->dense_arg, f, table->name, p->in_sequence_group);
+}
+
+/* The table as a parameter, which further uses of it share; the number of this use. */
+static int add_dense(struct model *m, const struct embed_table_conf *table,
+                     const struct embed_slot_conf *slot)
+{
+    const char *name = table->name + strlen(graph_prefix(m->graph));
+    graph_reuse(m->graph, true);
+    struct param *rows =
+        nn_param(m->graph, name, (const int64_t[]){table->rows, table->dim}, 2,
+                 (struct nn_init){INIT_ZEROS, 0, 0}, true);
+    graph_reuse(m->graph, false);
+    VEC_PUSH(&m->dense,
+             ((struct model_dense){.rows = rows, .conf = *table, .slot = *slot}));
+    return (int)m->dense.n - 1;
+}
+
+static void add_table_input(struct model *m, const struct pc_feature *f,
+                            const struct place *p, int slot, bool dense)
+{
+    VEC_PUSH(&m->inputs, ((struct model_input){.feature = f,
+                                               .axis = p->axis,
+                                               .slot = slot,
+                                               .dense = dense,
+                                               .width = p->width,
+                                               .first_only = p->first_only,
+                                               .unweighted = p->in_sequence_group,
+                                               .leads = p->leads}));
+}
+
 static bool add_table_feature(struct model *m, const struct pc_feature *f,
                               const struct place *p)
 {
@@ -124,28 +177,27 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
     if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err) ||
         !part_table_keyed(f, &conf, &err))
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
-    int table = lookup_add_table(m->lookup, &conf, &err);
-    if (table < 0)
-        return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
     struct embed_slot_conf slot = {
         .feature = f->name,
-        .table = table,
         .pooling = strcasecmp(f->pooling, "mean") == 0 ? EMBED_MEAN : EMBED_SUM,
         .output = p->output,
         .col = p->col,
         .max_gradient = m->options.max_gradient,
-        .sum_gradient = m->options.reference & REFERENCE_MEAN};
-    struct model_input in = {.feature = f,
-                             .axis = p->axis,
-                             .slot = lookup_add_slot(m->lookup, &slot),
-                             .width = p->width,
-                             .first_only = p->first_only,
-                             .unweighted = p->in_sequence_group,
-                             .leads = p->leads};
-    VEC_PUSH(&m->inputs, in);
+        .sum_gradient = m->options.reference & REFERENCE_MEAN && !p->in_sequence_group &&
+                        has_weights(m, f)};
+    if (is_dense(m, f, &conf, p)) {
+        add_table_input(m, f, p, add_dense(m, &conf, &slot), true);
+        return true;
+    }
+    slot.table = lookup_add_table(m->lookup, &conf, &err);
+    int at = slot.table < 0 ? -1 : lookup_add_slot(m->lookup, &slot, &err);
+    if (at < 0)
+        return graph_fail_as(m->graph, err.code, "feature '%s': %s", f->name, err.msg) !=
+               NULL;
+    add_table_input(m, f, p, at, false);
     if (is_coded(f, &conf, &slot) &&
         nn_coded(m->graph, p->val, p->col, p->width, conf.rows))
-        VEC_PUSH(&m->coded, ((struct model_coded){p->output, in.slot}));
+        VEC_PUSH(&m->coded, ((struct model_coded){p->output, at}));
     return true;
 }
 
@@ -182,12 +234,12 @@ static int64_t width_of(const struct pc_feature *f, int64_t wide_dim)
     return wide_dim > 0 ? wide_dim : (int64_t)pc_feature_width(f);
 }
 
-/* An input of `width` per row that the embedding layer fills. */
+/* An input of `width` per row that the embedding layer fills; `learnt`: with rows of tables. */
 static struct nn_val *embedded_input(struct model *m, const char *name, int axis,
-                                     int64_t width, int *output)
+                                     int64_t width, bool learnt, int *output)
 {
     struct nn_shape shape = {.axis = axis, .n_dims = 1, .dims = {width}};
-    struct nn_val *v = nn_input(m->graph, name, &shape, true);
+    struct nn_val *v = nn_input(m->graph, name, &shape, learnt);
     *output = (int)m->embedded.n;
     VEC_PUSH(&m->embedded, v);
     return v;
@@ -222,6 +274,17 @@ static int64_t input_width(const struct pc_feature *f, int64_t wide_dim)
 static bool belongs(const struct listing *l, const struct pc_feature *f)
 {
     return f->sequence == l->sequence;
+}
+
+/* Whether rows of tables are among them: else nobody wants gradients of the input. */
+static bool has_rows(const struct model *m, const struct listing *l)
+{
+    for (int64_t i = 0; i < l->n; i++) {
+        const struct pc_feature *f = pc_features_find(&m->features, str_c(l->names[i]));
+        if (f && belongs(l, f) && pc_feature_is_sparse(f))
+            return true;
+    }
+    return false;
 }
 
 /* A dense embedding; one feature has one, whatever groups it is in. */
@@ -306,7 +369,7 @@ static struct nn_val *add_features(struct model *m, const struct listing *l,
                       .init = l->wide_dim > 0 ? l->wide_init : NULL,
                       .wide = l->wide_dim > 0,
                       .in_sequence_group = l->in_sequence_group};
-    p.val = embedded_input(m, name, l->axis, width, &p.output);
+    p.val = embedded_input(m, name, l->axis, width, has_rows(m, l), &p.output);
     bool first = true;
     for (int64_t i = 0; i < l->n; i++) {
         const struct pc_feature *f = feature_of(m, l->group, l->names[i]);

@@ -4,6 +4,7 @@
  * head_add() makes its predictions, their names in exports and its losses, which are weighted
  * so that the graph's total is the sum.
  */
+#include <math.h>
 #include <string.h>
 
 #include "model/parts.h"
@@ -60,6 +61,30 @@ static struct nn_val *jrc_loss(struct model *m, struct model_task *t,
     return nn_jrc_loss(m->graph, o, t->labels, t->sessions, t->weights, (float)c->alpha);
 }
 
+/* ln(sigmoid(z) + epsilon) - ln(1 + epsilon), with c = ln(epsilon / (1 + epsilon)). */
+static struct nn_val *log_of(struct graph *g, struct nn_val *z, float sign, float c)
+{
+    struct nn_val *moved = nn_act_preset(g, nn_scale(g, z, -sign, c), ACT_SOFTPLUS);
+    struct nn_val *plain = nn_act_preset(g, nn_scale(g, z, -sign, 0), ACT_SOFTPLUS);
+    return nn_sub(g, moved, plain);
+}
+
+static struct nn_val *log_loss(struct model *m, const struct model_task *t,
+                               const struct pc_LogLoss *c, struct nn_val *z)
+{
+    struct graph *g = m->graph;
+    double epsilon = c->epsilon, scale = c->scale;
+    float moved = (float)log(epsilon / (1 + epsilon));
+    struct nn_val *yes = log_of(g, z, 1, moved), *no = log_of(g, z, -1, moved);
+    struct nn_val *x = nn_add(g, nn_mul(g, t->labels, nn_sub(g, yes, no)), no);
+    x = nn_scale(g, x, (float)-scale, (float)(-scale * log1p(epsilon)));
+    bool sum = strcmp(c->reduction, "sum") == 0;
+    if (!t->weights)
+        return sum ? x : nn_mean_share(g, x);
+    x = nn_mul(g, x, t->weights);
+    return sum ? nn_batch_times(g, x) : x;
+}
+
 /* One loss of a task; what it predicts is set on the way. */
 static struct nn_val *task_loss(struct model *m, struct model_task *t,
                                 const struct pc_LossConfig *c, struct nn_val *o,
@@ -78,6 +103,13 @@ static struct nn_val *task_loss(struct model *m, struct model_task *t,
         return nn_focal_loss(g, o, t->labels, t->weights,
                              (float)c->binary_focal_loss->gamma,
                              (float)c->binary_focal_loss->alpha);
+    }
+    if (c->log_loss) {
+        *name = "log_loss";
+        if (!one)
+            return graph_fail(g, "log_loss needs num_class 1, not %u", t->num_class);
+        predict_binary(m, t, o);
+        return log_loss(m, t, c->log_loss, o);
     }
     if (c->softmax_cross_entropy) {
         *name = "softmax_cross_entropy";

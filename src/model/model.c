@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/parts.h"
+
 static const struct model_ops *const models[] = {
 #define MODEL(name) &model_##name,
 #include "model/models.def"
@@ -49,7 +51,8 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     pc_features_init(&m->features, conf, &m->arena);
     struct lookup_conf keep = {.pool = options->graph.pool,
                                .comm = options->comm,
-                               .device = options->graph.device};
+                               .device = options->graph.device,
+                               .inner = options->inner};
     enum rc rc = lookup_create(options->lookup, &keep, &m->lookup, err);
     if (!rc)
         rc = choose(m, err);
@@ -57,6 +60,9 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
         graph_push(m->graph, "model");
         m->ops->build(m);
         graph_pop(m->graph);
+        rc = part_initializers(m, err);
+    }
+    if (!rc) {
         rc = graph_finish(m->graph, err);
     }
     if (rc) {
@@ -95,6 +101,7 @@ void model_destroy(struct model *m)
     VEC_RELEASE(&m->inputs);
     VEC_RELEASE(&m->embedded);
     VEC_RELEASE(&m->coded);
+    VEC_RELEASE(&m->dense);
     VEC_RELEASE(&m->axes);
     VEC_RELEASE(&m->tasks);
     VEC_RELEASE(&m->columns);

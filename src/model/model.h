@@ -25,10 +25,17 @@ struct model_options {
     struct graph_options graph;
     struct embed_row_opt row_opt;
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
-    float max_gradient;              /* > 0: clamp gradients of embedding outputs */
-    unsigned reference;              /* bits of model/reference.h */
+    float max_gradient; /* > 0: clamp gradients of embedding outputs */
+    unsigned reference; /* bits of model/reference.h */
+    /* Of REFERENCE_TABLES: whether a table is a parameter of the graph, all of whose rows
+     * the dense optimizer updates at every step. `sequence`: of a sequence group.
+     */
+    bool (*dense)(const void *arg, const struct pc_feature *f, const char *table,
+                  bool sequence);
+    const void *dense_arg;
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
+    const struct lookup_ops *inner;  /* lookup_conf.inner of it */
     /* How many ids a feature has, where its config does not say (a vocabulary file); 0:
      * not known. May be NULL.
      */
@@ -43,11 +50,21 @@ struct model_input {
     const struct pc_feature *feature;
     int axis;
     int slot;           /* -1: numbers */
+    bool dense;         /* `slot` is one of model.dense, not of the lookup */
     struct nn_val *val; /* of numbers: where they go */
     int64_t col, width;
     bool first_only; /* a query of one id: further ids are left out */
     bool unweighted; /* its weights do not count there */
     bool leads;      /* of a sequence group: the feature whose lengths count */
+};
+
+/* A use of a table that is a parameter of the graph: as a slot of the lookup, which does
+ * not know of it.
+ */
+struct model_dense {
+    struct param *rows; /* [conf.rows][conf.dim] */
+    struct embed_table_conf conf;
+    struct embed_slot_conf slot;
 };
 
 /* Columns of an embedded input that take few values: those of a small table. */
@@ -60,6 +77,14 @@ struct model_axis {
     int axis;
     const struct pc_feature *leader;
     int64_t max_length; /* 0: no limit */
+    /* Of REFERENCE_STEPS. `extends`: steps that another sequence has beyond the leader's
+     * count, too, up to the leader's longest in the batch; a row that has such steps and
+     * none of the leader has all of that. Graph inputs of one number per step, or NULL:
+     * whether it is one of the leader's; 1 / the leader's steps, before they are cut when
+     * `uncut`.
+     */
+    bool extends, uncut;
+    struct nn_val *own, *share;
 };
 
 /* One head: a column of labels, weights, losses and metrics. */
@@ -128,6 +153,7 @@ struct model {
     VEC(struct nn_val *)
     embedded; /* graph inputs that the embedding layer fills: slot.output */
     VEC(struct model_coded) coded; /* by output, in the order of their columns */
+    VEC(struct model_dense) dense;
     VEC(struct model_axis) axes;
     VEC(struct model_task) tasks;
     VEC(struct model_column) columns;
@@ -166,6 +192,18 @@ enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
  * which rows have the same vectors.
  */
 void model_codes(struct model *m, const struct embed_slot_ids *slots);
+/* Tables that are parameters: their initial values, once. */
+void model_dense_begin(struct model *m);
+/* Beside lookup_forward(); ids[m->dense.n]. RC_INVAL E1402: an id outside its table, as
+ * lookup_prepare() says it.
+ */
+enum rc model_dense_forward(const struct model *m, const struct embed_slot_ids *ids,
+                            const struct view *outputs, struct err *err) MUST_CHECK;
+/* Beside lookup_update(), after graph_backward(): adds to the gradients of the parameters,
+ * in the order of slots and rows.
+ */
+void model_dense_backward(const struct model *m, const struct embed_slot_ids *ids,
+                          const struct view *grads);
 const struct model_ops *const *model_all(size_t *n); /* sorted by name */
 
 #endif

@@ -93,6 +93,8 @@ int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
  * 1/sqrt(rows). false with `err` when the text is not understood.
  */
 bool part_table_init(const char *text, struct embed_table_conf *conf, struct err *err);
+/* model_config.initializers: the initial values of dense parameters. E0308. */
+enum rc part_initializers(struct model *m, struct err *err) MUST_CHECK;
 /* Of a feature with zch or dynamicemb: rows that belong to ids, and how they come and go;
  * after part_table_init(). Others are left alone.
  */

@@ -193,6 +193,8 @@ static enum rc compare_hellos(struct mpi_comm *c, struct err *err)
         rc = comm_call_compare(0, &c->hellos[0].call, r, &c->hellos[r].call, err);
     for (int r = 0; r < world && !rc; r++) {
         const struct mpi_hello *theirs = &c->hellos[r], *ours = &c->hellos[world + r];
+        if (c->kind == CALL_SEND_ALL)
+            continue; /* this is how they learn it */
         if (theirs->send != ours->receive || theirs->receive != ours->send)
             rc = comm_call_differs(r < rank ? r : rank, c->kind, r < rank ? rank : r,
                                    c->kind, "what goes from one to the other", err);
@@ -355,7 +357,7 @@ static enum rc exchange_pieces(struct mpi_comm *c, enum comm_type t, void *in,
 }
 
 /* MPI's collective, or pieces when some rank moves more than MPI can count: all ranks go
- * the same way.
+ * the same way. Of a send_all they know what each gives, which bounds what one gets.
  */
 static enum rc exchange(struct mpi_comm *c, enum comm_type t, void *in,
                         const int64_t *send, void *out, const int64_t *receive,
@@ -363,9 +365,12 @@ static enum rc exchange(struct mpi_comm *c, enum comm_type t, void *in,
 {
     int world = c->comm.world;
     MPI_Request request = MPI_REQUEST_NULL;
+    int64_t most = 0;
     for (int r = 0; r < world; r++)
-        if (c->hellos[r].most > c->piece)
-            return exchange_pieces(c, t, in, send, out, receive, err);
+        most = c->kind == CALL_SEND_ALL ? most + c->hellos[r].most
+                                        : largest(most, c->hellos[r].most);
+    if (most > c->piece)
+        return exchange_pieces(c, t, in, send, out, receive, err);
     int *n = as_ints(c, 0, send), *m = as_ints(c, 2, receive);
     int code = MPI_Ialltoallv(in, n, n + world, type_of(t), out, m, m + world, type_of(t),
                               c->mpi, &request);
@@ -438,6 +443,37 @@ static enum rc mpi_all_to_all(struct comm *comm, struct comm_mem in, const int64
     if (!rc)
         rc = meet(c, &call, send, receive, err);
     return rc ? rc : exchange(c, in.type, in.data, send, out.data, receive, err);
+}
+
+static enum rc no_inbox(struct mpi_comm *c, int64_t n, struct err *err)
+{
+    struct err why = {0};
+    enum rc rc = err_coded(&why, RC_NOMEM, E2501,
+                           "rank %d of %d: send_all: no memory for %jd elements",
+                           c->comm.rank, c->comm.world, (intmax_t)n);
+    if (err)
+        *err = why;
+    return mpi_break(c, rc, &why, true);
+}
+
+static enum rc mpi_send_all(struct comm *comm, struct comm_mem in, const int64_t *send,
+                            const struct comm_inbox *out, int64_t *receive,
+                            struct err *err)
+{
+    struct mpi_comm *c = mpi_of(comm);
+    struct comm_call call = {.kind = CALL_SEND_ALL, .type = in.type};
+    enum rc rc = comm_on_host(comm, in, err);
+    if (!rc)
+        rc = meet(c, &call, send, NULL, err);
+    if (rc)
+        return rc;
+    for (int r = 0; r < comm->world; r++)
+        receive[r] = c->hellos[r].send;
+    int64_t n = sum(receive, comm->world);
+    void *to = out->reserve(out->arg, n);
+    if (!to && n)
+        return no_inbox(c, n, err);
+    return exchange(c, in.type, in.data, send, to, receive, err);
 }
 
 /* Combines the parts of all ranks, `n` elements each, that lie in scratch. */
@@ -545,6 +581,7 @@ const struct comm_ops comm_mpi_ops = {
     .reduce_scatter = mpi_reduce_scatter,
     .all_gather = mpi_all_gather,
     .all_to_all = mpi_all_to_all,
+    .send_all = mpi_send_all,
 };
 
 extern const struct comm_plugin trainyard_comm_plugin;

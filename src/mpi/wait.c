@@ -19,6 +19,7 @@
 #define CROWDED_NS 500000    /* that giving the core away took: somebody else had it */
 #define CROWDED_CALLS 64     /* waits with naps alone, then it is tried again */
 #define NAP_NS 50000         /* short against any network's round trip that matters */
+#define PATIENT_SPINS 16     /* looks before naps, when nobody waits for the result */
 #define ABSENT_MAX (1 << 16) /* bytes of a list of ranks */
 
 static void tell_all(struct mpi_comm *c)
@@ -168,9 +169,10 @@ static enum rc time_out(struct mpi_comm *c, MPI_Request *requests, bool from,
  */
 static void pause_between_looks(struct mpi_comm *c, int64_t looks, int64_t waited_ns)
 {
-    if (looks < SPINS)
+    bool patient = atomic_load(&c->comm.patient);
+    if (looks < (patient ? PATIENT_SPINS : SPINS))
         return;
-    if (waited_ns < YIELD_NS && c->crowded <= 0) {
+    if (waited_ns < YIELD_NS && c->crowded <= 0 && !patient) {
         int64_t start = clock_mono_ns();
         sched_yield();
         if (clock_mono_ns() - start > CROWDED_NS)

@@ -5,8 +5,15 @@
 
 #include "tensor/device.h"
 
-#define DEVICE(name) extern const struct device_ops device_##name;
+#define DEVICE(name, file, summary) extern const struct device_ops device_##name;
 #include "nn/devices.def"
+
+/* For an option: "cpu|cuda", and what each is. */
+extern const char nn_device_names[], nn_device_help[];
+#define NN_DEVICE_NAMES (nn_device_names + 1) /* behind the first | */
+
+/* Whether its executor has all methods: RC_INVAL E0011. */
+enum rc nn_device_check(const struct device *d, struct err *err) MUST_CHECK;
 
 /* RC_NOTFOUND, RC_UNSUPPORTED (E2602): there is none of that name, or the library that
  * brings it cannot be loaded.

@@ -45,7 +45,8 @@ void graph_destroy(struct graph *g)
 {
     if (!g)
         return;
-    g->executor->release(g);
+    if (g->executor->release)
+        g->executor->release(g);
     VEC_RELEASE(&g->vals);
     VEC_RELEASE(&g->ops);
     VEC_RELEASE(&g->params);
@@ -63,21 +64,38 @@ void graph_destroy(struct graph *g)
     mem_free(g);
 }
 
-struct nn_val *graph_fail(struct graph *g, const char *fmt, ...)
+static void fail(struct graph *g, enum code code, const char *fmt, va_list ap)
+    PRINTF_LIKE(3, 0);
+
+static void fail(struct graph *g, enum code code, const char *fmt, va_list ap)
 {
     if (g->failed)
-        return NULL;
+        return;
     char text[ERR_MSG_SIZE];
+    vsnprintf(text, sizeof(text), fmt, ap);
+    if (g->prefix.n)
+        err_coded(&g->err, RC_INVAL, code, "%.*s: %s", (int)g->prefix.n - 1,
+                  buf_str(&g->prefix), text);
+    else
+        err_coded(&g->err, RC_INVAL, code, "%s", text);
+    g->failed = true;
+}
+
+struct nn_val *graph_fail(struct graph *g, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    fail(g, E_NONE, fmt, ap);
     va_end(ap);
-    if (g->prefix.n)
-        err_set(&g->err, RC_INVAL, "%.*s: %s", (int)g->prefix.n - 1, buf_str(&g->prefix),
-                text);
-    else
-        err_set(&g->err, RC_INVAL, "%s", text);
-    g->failed = true;
+    return NULL;
+}
+
+struct nn_val *graph_fail_as(struct graph *g, enum code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail(g, code, fmt, ap);
+    va_end(ap);
     return NULL;
 }
 
@@ -89,6 +107,11 @@ int graph_axis(struct graph *g, const char *name)
     }
     g->axes[g->n_axes] = arena_strdup(&g->arena, name);
     return g->n_axes++;
+}
+
+int graph_n_axes(const struct graph *g)
+{
+    return g->n_axes;
 }
 
 int graph_axis_longer(struct graph *g, int axis)
@@ -381,6 +404,15 @@ static void make_orthogonal(float *w, int64_t n)
     }
 }
 
+static void fill_truncated(struct rng *r, const struct param *p, float *value)
+{
+    for (int64_t i = 0; i < p->n;) {
+        double x = rng_normal(r);
+        if (fabs(x) <= 2)
+            value[i++] = (float)(p->init.a + p->init.b * x);
+    }
+}
+
 /* Each parameter's initial values follow from the seed and its name alone. */
 static void init_param(const struct graph *g, const struct param *p, float *value)
 {
@@ -403,6 +435,9 @@ static void init_param(const struct graph *g, const struct param *p, float *valu
     case INIT_NORMAL:
         rng_fill_normal(&r, a, (float)p->init.b, value, n);
         break;
+    case INIT_TRUNCATED:
+        fill_truncated(&r, p, value);
+        break;
     case INIT_EYE:
         for (int64_t i = 0; i < p->n; i++)
             value[i] = i / p->dims[1] == i % p->dims[1] ? a : 0.0f;
@@ -419,14 +454,35 @@ static int64_t aligned(int64_t n)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+static void count_params(const struct graph *g, int64_t *values, int64_t *grads)
+{
+    *values = *grads = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        *values += aligned(g->params.at[i]->n);
+        if (g->params.at[i]->trainable && g->options.training)
+            *grads += aligned(g->params.at[i]->n);
+    }
+}
+
+/* Told before any memory is taken: a process beyond its limit is ended without a word. */
+static enum rc check_params(const struct graph *g, struct err *err)
+{
+    int64_t values, grads;
+    count_params(g, &values, &grads);
+    double bytes = (double)sizeof(float) * (double)(values + grads);
+    if (g->options.memory <= 0 || bytes <= (double)g->options.memory)
+        return RC_OK;
+    return err_coded(err, RC_NOMEM, E1408,
+                     "%jd dense parameters and their gradients need %.1f MiB of memory, "
+                     "%.1f MiB may be used; smaller hidden_units help",
+                     (intmax_t)values, bytes / (1 << 20),
+                     (double)g->options.memory / (1 << 20));
+}
+
 static enum rc alloc_params(struct graph *g, struct err *err)
 {
-    int64_t values = 0, grads = 0;
-    for (size_t i = 0; i < g->params.n; i++) {
-        values += aligned(g->params.at[i]->n);
-        if (g->params.at[i]->trainable)
-            grads += aligned(g->params.at[i]->n);
-    }
+    int64_t values, grads;
+    count_params(g, &values, &grads);
     enum rc rc = device_floats_init(&g->values, g->device, values);
     if (!rc && g->options.training)
         rc = device_floats_init(&g->grads, g->device, grads);
@@ -477,6 +533,14 @@ static enum rc check_ops(const struct graph *g, struct err *err)
                      g->ops.n);
 }
 
+/* Without moments no op would have memory. */
+static enum rc check_plan(const struct graph *g, const struct err_call *call)
+{
+    if (!g->ops.n || g->n_forward > 0)
+        return RC_OK;
+    return err_broken(call, "planned none of %zu ops", g->ops.n);
+}
+
 enum rc graph_finish(struct graph *g, struct err *err)
 {
     if (g->failed) {
@@ -484,13 +548,22 @@ enum rc graph_finish(struct graph *g, struct err *err)
             *err = g->err;
         return RC_INVAL;
     }
+    enum rc rc = nn_device_check(g->device, err);
+    if (rc)
+        return rc;
     g->finished = true;
     if (g->options.fixed)
         graph_prune(g);
     graph_order(g);
-    enum rc rc = check_ops(g, err);
+    rc = check_ops(g, err);
     if (!rc)
-        rc = g->executor->plan(g, err);
+        rc = check_params(g, err);
+    if (rc)
+        return rc;
+    struct err_call call = err_enter(err, "device", g->device->ops->name, "plan");
+    rc = err_leave(&call, g->executor->plan(g, err));
+    if (!rc)
+        rc = check_plan(g, &call);
     return rc ? rc : place_params(g, err);
 }
 

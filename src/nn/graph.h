@@ -41,7 +41,9 @@ struct nn_val; /* a value of the graph */
 struct comm;
 struct device;
 
-/* How many rows the current batch has, on each axis. */
+/* How many rows the current batch has, on each axis; what lies behind the graph's own
+ * (graph_n_axes()) is not read.
+ */
 struct nn_batch_rows {
     int64_t n[AXES_MAX];
     const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
@@ -53,6 +55,7 @@ enum nn_init_kind {
     INIT_CONST,      /* a */
     INIT_UNIFORM,    /* [a, b) */
     INIT_NORMAL,     /* mean a, deviation b */
+    INIT_TRUNCATED,  /* the same, cut off at two deviations */
     INIT_EYE,        /* a on the diagonal of a matrix, 0 elsewhere */
     INIT_ORTHOGONAL, /* a square matrix whose rows are orthonormal */
 };
@@ -103,6 +106,7 @@ struct graph_options {
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
     int64_t tile_rows; /* 0: chosen */
+    int64_t memory;    /* bytes that parameters and gradients may take; 0: any */
     bool keep;         /* values outlive a backward pass, so that another may follow */
     /* Only to predict: ops that no output needs are left out (losses with them), and
      * parameters are taken to be the same from the first forward pass on. Not with
@@ -116,6 +120,7 @@ void graph_destroy(struct graph *g);
 
 /* A sequence axis; its number, or -1 (and the graph fails) when there are too many. */
 int graph_axis(struct graph *g, const char *name);
+int graph_n_axes(const struct graph *g); /* the batch axis included */
 
 /* One that has a row more than `axis` for each row of the batch, in front of its others.
  * graph_rows() sees to its offsets; -1 as above.
@@ -129,6 +134,9 @@ const char *graph_prefix(const struct graph *g); /* "model.user_tower."; "" at f
 
 /* Says what is wrong; the first message stays. Returns NULL, for `return graph_fail(..)`. */
 struct nn_val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The same with a code; E_NONE: none of its own. */
+struct nn_val *graph_fail_as(struct graph *g, enum code code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
 
 /* A value that the caller fills before each forward pass. */
 struct nn_val *nn_input(struct graph *g, const char *name, const struct nn_shape *shape,
@@ -229,6 +237,14 @@ void graph_stream(struct graph *g, uint64_t stream);
 void graph_forward(struct graph *g, uint64_t step);
 /* Zeroes parameter gradients when `zero`, then adds this batch's. */
 void graph_backward(struct graph *g, bool zero);
+/* fn is called by graph_backward() as it goes on: parameters whose graph_param_op() is at
+ * least `from` have their gradients. The last call says 0; a device that queues passes
+ * makes no other. NULL: nobody is told.
+ */
+typedef void graph_grads_fn(void *arg, size_t from);
+void graph_watch_grads(struct graph *g, graph_grads_fn *fn, void *arg);
+/* The first op that has the parameter, from 0; 0 when there is none. */
+size_t graph_param_op(const struct graph *g, const struct param *p);
 /* A device may queue passes and updates. Returns when all of them are done: losses are
  * there from then on. An error is what went wrong in the queue; then results since the
  * wait before, and what was updated from them, are void. Values and gradients are waited

@@ -26,6 +26,7 @@ struct nn_val {
     struct nn_val
         *host; /* it lies inside this one and has no memory of its own; or NULL */
     int64_t host_col;
+    int64_t stride;       /* floats from one row to the next; 0: its width */
     int64_t beside_width; /* floats per row that the executor wants beside it; 0: none */
     /* Offsets into the slab, in floats; -1 when none. */
     int64_t at, grad_at, beside_at;
@@ -94,6 +95,8 @@ struct graph {
     int64_t slab_floats;
     float *stage; /* what the host reads and writes, unless it sees the slab; owned */
     struct device_floats values, grads; /* of all parameters */
+    graph_grads_fn *watch;              /* NULL: none */
+    void *watch_arg;
 };
 
 /* plan.c: offsets of all values for the current capacities; RC_NOMEM. */

@@ -4,8 +4,8 @@
  *
  * ops.def lists all of them. nn/op/FILE.c defines ops and the builders (nn/ops.h) that
  * models call; nn/op/FILE.h has their settings. How a device runs an op is in a table of
- * that device under the same name: nn/cpu/FILE.c has `const struct nn_cpu_op cpu_NAME`. An
- * implementation computes the outputs from inputs, settings and parameters, and adds to
+ * that device under the same name: nn/cpu/FILE.c has `const struct nn_cpu_op
+ * nn_cpu_NAME`. An implementation computes the outputs from inputs, settings and parameters, and adds to
  * the gradients of inputs and parameters; results depend on nothing else but the seed,
  * the step and the op's number (for random numbers).
  */

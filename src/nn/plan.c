@@ -94,6 +94,8 @@ static int64_t rows_floats(const struct graph *g, int axis, int64_t width)
 /* Floats that a row of v takes. */
 static int64_t row_floats(const struct nn_val *v)
 {
+    if (v->stride)
+        return v->stride;
     return v->dtype == DT_BF16 ? nn_shape_width(&v->shape) / 2
                                : nn_shape_width(&v->shape);
 }
@@ -290,7 +292,7 @@ static void bind_val(struct graph *g, struct nn_val *v)
         col += home->host_col;
         home = home->host;
     }
-    int64_t home_width = nn_shape_width(&home->shape);
+    int64_t home_width = home->stride ? home->stride : nn_shape_width(&home->shape);
     v->view = place(g, home->at, v->shape.axis, home_width);
     v->grad = place(g, home->grad_at, v->shape.axis, home_width);
     if (v->view.data)
@@ -366,7 +368,9 @@ static enum rc longer_rows(struct graph *g, int axis, struct err *err)
 enum rc graph_rows(struct graph *g, const struct nn_batch_rows *rows, struct err *err)
 {
     bool grow = !g->slab;
-    g->env.rows = *rows;
+    size_t axes = (size_t)g->n_axes; /* a few of AXES_MAX */
+    memcpy(g->env.rows.n, rows->n, axes * sizeof(*rows->n));
+    memcpy(g->env.rows.offsets, rows->offsets, axes * sizeof(*rows->offsets));
     for (int i = 0; i < g->n_axes; i++) {
         if (g->shorter[i] && longer_rows(g, i, err))
             return RC_NOMEM;

@@ -24,11 +24,28 @@ void graph_forward(struct graph *g, uint64_t step)
 void graph_backward(struct graph *g, bool zero)
 {
     g->executor->backward(g, zero);
+    if (g->watch)
+        g->watch(g->watch_arg, 0);
+}
+
+void graph_watch_grads(struct graph *g, graph_grads_fn *fn, void *arg)
+{
+    g->watch = fn;
+    g->watch_arg = arg;
+}
+
+size_t graph_param_op(const struct graph *g, const struct param *p)
+{
+    for (size_t i = 0; i < g->ops.n; i++)
+        for (int k = 0; k < g->ops.at[i]->n_params; k++)
+            if (g->ops.at[i]->params[k] == p)
+                return i;
+    return 0;
 }
 
 enum rc graph_wait(const struct graph *g, struct err *err)
 {
-    return g->device->ops->synchronise(g->device, err);
+    return device_synchronise(g->device, err);
 }
 
 void graph_seed(struct graph *g, size_t loss, float seed)

@@ -197,7 +197,10 @@ static enum rc count_user(struct counting *c, int64_t user, int64_t place,
                           struct err *err)
 {
     int64_t hits = 0;
+    double *told = c->conf->rates ? c->conf->rates + (user - c->conf->from) : NULL;
     find_truths(c, user);
+    if (told)
+        *told = -1;
     if (c->truths.n == 0) {
         c->sum->skipped++;
         return RC_OK;
@@ -211,6 +214,8 @@ static enum rc count_user(struct counting *c, int64_t user, int64_t place,
     c->sum->hits += hits;
     c->sum->lucky += hits > 0;
     c->sum->mean += rate;
+    if (told)
+        *told = rate;
     return c->writer ? add_details(c, user, rate, err) : RC_OK;
 }
 
@@ -248,10 +253,10 @@ static enum rc run_batches(struct counting *c, const struct recall_index *x,
                            struct err *err)
 {
     const struct recall_items *u = c->users;
-    int64_t all = u->width * u->per_row;
+    int64_t all = u->width * u->per_row, to = c->conf->to ? c->conf->to : u->n;
     enum rc rc = RC_OK;
-    for (int64_t from = 0; from < u->n && !rc; from += c->conf->batch) {
-        int64_t n = u->n - from < c->conf->batch ? u->n - from : c->conf->batch;
+    for (int64_t from = c->conf->from; from < to && !rc; from += c->conf->batch) {
+        int64_t n = to - from < c->conf->batch ? to - from : c->conf->batch;
         rc = recall_index_search(x, u->vectors + from * all, n * u->per_row,
                                  c->conf->top_k, c->conf->probes, c->conf->pool, c->rows,
                                  c->scores, err);

@@ -21,6 +21,8 @@ struct hitrate_conf {
     struct pool *pool;
     const char *details; /* file that gets a row per user; NULL: none */
     const struct writer_ops *format;
+    int64_t from, to; /* users that count; to 0: all of them */
+    double *rates;    /* [to - from]: share of each, -1 of those without items; or NULL */
 };
 
 struct hitrate {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recall/items.h - rows with an id, a vector, attributes, read whole from any format.
  *
- * Vectors are lists of numbers, or texts of numbers apart by commas or blanks, perhaps in
+ * Vectors are lists of numbers, or texts of numbers separated by commas or blanks, perhaps in
  * brackets. Several vectors of one row are a list of lists, or a text with ';' between
  * them; a row may also hold them behind each other, when their number is known.
  */

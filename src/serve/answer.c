@@ -103,6 +103,7 @@ static enum rc score_body(struct serve_server *s, struct serve_version *v,
     put_errors(s, d, &a->body);
     buf_puts(&a->body, "}\n");
     s->metrics.items += d->rows.n;
+    serve_version_count_outside(v, d);
     return buf_check(&a->body, err);
 }
 
@@ -189,6 +190,7 @@ void serve_answer_get(struct serve_server *s, const char *path, struct serve_ans
                    "trainyard_model_info{model=\"%s\",version=\"%s\",step=\"%jd\"} 1\n",
                    model_of(v), train_export_id(serve_version_export(v)),
                    (intmax_t)step_of(v));
+        serve_version_print_outside(v, &a->body);
     } else {
         serve_answer_error(a, 404, E2107, "there is no '%.100s'", path);
     }

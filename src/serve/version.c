@@ -7,15 +7,18 @@
  * directory, and by inode and time of its manifest. Workspaces wait in a list per
  * version; who finds none waits for one.
  */
+#define LOG_AREA "serve"
 #include "serve/version.h"
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 struct serve_version {
@@ -25,6 +28,7 @@ struct serve_version {
     pthread_mutex_t lock; /* guards `free` */
     pthread_cond_t given;
     struct serve_workspace *free;
+    _Atomic int64_t *outside; /* [features]: values outside their tables */
 };
 
 struct serve_versions {
@@ -47,6 +51,7 @@ static void version_destroy(struct serve_version *v)
     pthread_cond_destroy(&v->given);
     pthread_mutex_destroy(&v->lock);
     train_export_close(v->export);
+    mem_free(v->outside);
     mem_free(v);
 }
 
@@ -113,6 +118,10 @@ static enum rc version_load(const char *dir, int workspaces, struct serve_versio
     v->refs = 1;
     has_manifest(dir, &v->manifest);
     enum rc rc = train_export_open(dir, EXPORT_NO_PLACES, NULL, &v->export, err);
+    if (!rc)
+        v->outside =
+            mem_calloc(feature_plan_count(train_export_session(v->export)->plan) + 1,
+                       sizeof(*v->outside));
     for (int i = 0; i < workspaces && !rc; i++) {
         struct serve_workspace *d = NULL;
         rc = serve_workspace_create(v->export, &d, err);
@@ -230,6 +239,38 @@ struct serve_workspace *serve_version_workspace(struct serve_version *v)
     v->free = d->next;
     pthread_mutex_unlock(&v->lock);
     return d;
+}
+
+/* Once for each feature and version: counters tell the rest. */
+static void tell_outside(const struct feature_info *f, const struct feature_out *x)
+{
+    log_warn("feature '%s': %s of items[%jd] is outside its table of %ju rows and counts "
+             "as 0; trainyard_values_outside_total counts such values",
+             f->name, x->outside.value, (intmax_t)x->outside.row, (uintmax_t)f->rows);
+}
+
+void serve_version_count_outside(struct serve_version *v, const struct serve_workspace *d)
+{
+    const struct feature_batch *b = d->scorer->features;
+    for (size_t i = 0; d->rows.n > 0 && i < b->n; i++) {
+        const struct feature_out *x = &b->at[i];
+        if (x->outside.n && atomic_fetch_add(&v->outside[i], x->outside.n) == 0)
+            tell_outside(feature_plan_info(d->scorer->session->plan, i), x);
+    }
+}
+
+void serve_version_print_outside(struct serve_version *v, struct buf *out)
+{
+    const struct feature_plan *plan = train_export_session(v->export)->plan;
+    buf_puts(out, "# HELP trainyard_values_outside_total Values outside the table of "
+                  "their feature, which count as 0, of the version that serves.\n"
+                  "# TYPE trainyard_values_outside_total counter\n");
+    for (size_t i = 0; i < feature_plan_count(plan); i++) {
+        int64_t n = v->outside[i];
+        if (n)
+            buf_printf(out, "trainyard_values_outside_total{feature=\"%s\"} %jd\n",
+                       feature_plan_info(plan, i)->name, (intmax_t)n);
+    }
 }
 
 void serve_version_give_back(struct serve_version *v, struct serve_workspace *d)

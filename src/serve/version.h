@@ -34,6 +34,13 @@ const struct train_export *serve_version_export(const struct serve_version *v);
 const char *serve_version_dir(const struct serve_version *v); /* the export's own path */
 struct serve_workspace *
 serve_version_workspace(struct serve_version *v); /* waits for a free one */
+/* Counts values of the request just scored that were outside their tables; the first of a
+ * feature is logged.
+ */
+void serve_version_count_outside(struct serve_version *v,
+                                 const struct serve_workspace *d);
+/* One line of Prometheus' text for each feature that had some. */
+void serve_version_print_outside(struct serve_version *v, struct buf *out);
 void serve_version_give_back(struct serve_version *v, struct serve_workspace *d);
 
 #endif

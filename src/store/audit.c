@@ -35,19 +35,23 @@ enum rc store_audit_add(struct store *s, const struct store_audit *rows, size_t 
     return rc;
 }
 
-enum rc store_audit_get(struct store *s, const char *who, int64_t before, size_t limit,
+enum rc store_audit_get(struct store *s, const struct store_audit_filter *f,
                         struct store_audits *out, struct err *err)
 {
     static const struct store_table audit = {.name = "audit",
                                              .columns = columns,
                                              .n = ARRAY_LEN(columns),
                                              .size = sizeof(struct store_audit)};
-    size_t most = limit && limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX;
-    const struct store_db_value params[] = {DB_INT(before ? before : INT64_MAX),
-                                            DB_INT((int64_t)most), DB_TEXT(who)};
+    size_t most = f->limit && f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX;
+    const struct store_db_value params[] = {
+        DB_INT(f->before ? f->before : INT64_MAX), DB_INT((int64_t)most),
+        DB_INT(f->since), DB_TEXT(f->action ? f->action : ""), DB_TEXT(f->who)};
     return store_table_select(
         s, &audit,
-        who ? "WHERE num < $1 AND who = $3 ORDER BY num DESC LIMIT $2"
-            : "WHERE num < $1 ORDER BY num DESC LIMIT $2",
-        params, who ? 3 : 2, out, err);
+        f->who
+            ? "WHERE num < $1 AND time >= $3 AND ($4 = '' OR action = $4) AND who = $5 "
+              "ORDER BY num DESC LIMIT $2"
+            : "WHERE num < $1 AND time >= $3 AND ($4 = '' OR action = $4) ORDER BY num "
+              "DESC LIMIT $2",
+        params, f->who ? 5 : 4, out, err);
 }

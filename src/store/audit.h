@@ -18,10 +18,14 @@ struct store_audits {
 void store_audits_release(struct store_audits *l);
 enum rc store_audit_add(struct store *s, const struct store_audit *rows, size_t n,
                         struct err *err) MUST_CHECK;
-/* The latest first. `who` NULL: everybody; `before`: num of the last row of the page
- * before, 0: the first page.
- */
-enum rc store_audit_get(struct store *s, const char *who, int64_t before, size_t limit,
+struct store_audit_filter {
+    const char *who, *action; /* NULL: all */
+    int64_t since;            /* ns; 0: from the beginning */
+    int64_t before; /* num of the last row of the page before; 0: the first page */
+    size_t limit;   /* 0: STORE_ROWS_MAX */
+};
+/* The latest first. */
+enum rc store_audit_get(struct store *s, const struct store_audit_filter *f,
                         struct store_audits *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -36,6 +36,10 @@ static const char *const migrations[] = {
     "OLD.job) THEN RETURN OLD; END IF; RAISE EXCEPTION 'events are never changed'; END "
     "$body$",
     NULL,
+    SCHEMA_V4,
+    NULL,
+    SCHEMA_V5,
+    NULL,
     NULL,
 };
 

@@ -20,6 +20,7 @@ static const struct store_table_column columns[] = {
     TABLE_INT(struct store_schedule, paused),
     TABLE_INT(struct store_schedule, created),
     TABLE_INT(struct store_schedule, next),
+    TABLE_TEXT(struct store_schedule, node),
 };
 static const struct store_table schedules = {.name = "schedules",
                                              .columns = columns,
@@ -68,14 +69,14 @@ enum rc store_schedule_update(struct store *s, const struct store_schedule *x,
 {
     int64_t changed = 0;
     const struct store_db_value params[] = {
-        DB_TEXT(x->name),     DB_TEXT(x->project), DB_TEXT(x->cron),
-        DB_TEXT(x->zone),     DB_TEXT(x->spec),    DB_TEXT(x->params),
-        DB_TEXT(x->catch_up), DB_INT(x->paused),   DB_INT(x->next)};
+        DB_TEXT(x->name), DB_TEXT(x->project), DB_TEXT(x->cron),     DB_TEXT(x->zone),
+        DB_TEXT(x->spec), DB_TEXT(x->params),  DB_TEXT(x->catch_up), DB_INT(x->paused),
+        DB_INT(x->next),  DB_TEXT(x->node),    DB_INT(x->created)};
     enum rc rc =
         store_run(s,
                   "UPDATE schedules SET project = $2, cron = $3, zone = $4, spec "
-                  "= $5, params = $6, catch_up = $7, paused = $8, next = $9 "
-                  "WHERE name = $1",
+                  "= $5, params = $6, catch_up = $7, paused = $8, next = $9, node = $10 "
+                  "WHERE name = $1 AND created = $11",
                   params, ARRAY_LEN(params), NULL, NULL, &changed, err);
     return rc || changed ? rc : none(x->name, err);
 }

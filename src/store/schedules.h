@@ -18,6 +18,7 @@ struct store_schedule {
     int64_t paused;          /* 0 or 1 */
     int64_t created;         /* ns */
     int64_t next;            /* planned time of the next run, ns; 0: none */
+    const char *node;        /* who alone has its files (see struct store_job); "": all */
     const char *stopped;     /* not kept: why its owner may not run it; NULL, "": may */
 };
 struct store_schedules {
@@ -28,7 +29,9 @@ struct store_schedules {
 void store_schedules_release(struct store_schedules *l);
 enum rc store_schedule_create(struct store *s, const struct store_schedule *x,
                               struct err *err) MUST_CHECK;
-/* Everything but name, owner and created becomes that of `x`. */
+/* Everything but name, owner and created becomes that of `x`. RC_NOTFOUND also when the name is
+ * another schedule's by now, made later.
+ */
 enum rc store_schedule_update(struct store *s, const struct store_schedule *x,
                               struct err *err) MUST_CHECK;
 /* `name` NULL: all, by name. */

@@ -5,7 +5,7 @@
 #ifndef STORE_SCHEMA_H
 #define STORE_SCHEMA_H
 
-#define STORE_VERSION 3
+#define STORE_VERSION 5
 
 /* Version 1. */
 #define SCHEMA_V1                                                                           \
@@ -96,5 +96,15 @@
         "BIGINT NOT NULL, finished BIGINT NOT NULL, cpu_milli BIGINT NOT NULL, memory "   \
         "BIGINT NOT NULL, gpu BIGINT NOT NULL)",                                          \
         "CREATE INDEX past_use_finished ON past_use (finished)"
+
+/* Version 4: where the files of a schedule lie, and which code experiments need. */
+#define SCHEMA_V4                                                                \
+    "ALTER TABLE schedules ADD COLUMN node TEXT NOT NULL DEFAULT ''",            \
+        "CREATE TABLE experiments (id TEXT NOT NULL, node TEXT NOT NULL, owner " \
+        "TEXT NOT NULL, snapshot TEXT NOT NULL, PRIMARY KEY (id, node))"
+
+/* Version 5: user ids of jobs are the same at all servers. */
+#define SCHEMA_V5 \
+    "CREATE TABLE accounts (name TEXT PRIMARY KEY, uid BIGINT NOT NULL UNIQUE)"
 
 #endif

@@ -43,6 +43,10 @@ static const char *const migrations[] = {
     "CREATE TRIGGER events_kept BEFORE DELETE ON events WHEN EXISTS (SELECT 1 FROM jobs "
     "WHERE id = OLD.job) BEGIN SELECT RAISE(ABORT, 'events are never removed'); END",
     NULL,
+    SCHEMA_V4,
+    NULL,
+    SCHEMA_V5,
+    NULL,
     NULL,
 };
 

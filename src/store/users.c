@@ -23,6 +23,19 @@ static const struct store_table users = {.name = "users",
                                          .n = ARRAY_LEN(user_columns),
                                          .size = sizeof(struct store_user)};
 
+/* With what is kept beside them. */
+static const struct store_table_column seen_columns[] = {
+    TABLE_TEXT(struct store_user, name),     TABLE_TEXT(struct store_user, role),
+    TABLE_TEXT(struct store_user, projects), TABLE_INT(struct store_user, created),
+    TABLE_INT(struct store_user, disabled),  TABLE_INT(struct store_user, uid),
+};
+static const struct store_table seen = {
+    .name = "(SELECT u.*, coalesce(a.uid, 0) AS uid FROM users u LEFT JOIN accounts a ON "
+            "a.name = u.name) AS seen",
+    .columns = seen_columns,
+    .n = ARRAY_LEN(seen_columns),
+    .size = sizeof(struct store_user)};
+
 void store_users_release(struct store_users *l)
 {
     store_table_release(l);
@@ -151,13 +164,20 @@ enum rc store_user_get(struct store *s, const char *name, struct store_users *ou
     struct store_users l = {0};
     const struct store_db_value params[] = {DB_TEXT(name)};
     enum rc rc = store_table_select(
-        s, &users, name ? "WHERE name = $1" : "ORDER BY name LIMIT 10000", params,
+        s, &seen, name ? "WHERE name = $1" : "ORDER BY name LIMIT 10000", params,
         name ? 1 : 0, &l, err);
     if (!rc && name && l.n == 0)
         rc = no_user(name, err);
     if (!rc)
         *out = l;
     return rc;
+}
+
+enum rc store_user_barred(struct store *s, struct store_users *out, struct err *err)
+{
+    return store_table_select(s, &seen,
+                              "WHERE disabled <> 0 OR role NOT IN ('submitter', 'admin')",
+                              NULL, 0, out, err);
 }
 
 /* True when in doubt. */

@@ -17,7 +17,9 @@ struct store_user {
                              user administers; "" is none */
     int64_t created;      /* wall clock, ns */
     int64_t disabled;     /* when, ns; 0: is not */
-    bool inherits;        /* not kept: store_user_create() gives them what is left */
+    int64_t uid;   /* that jobs of the user run under (store/accounts.h); 0: none yet;
+                             only read */
+    bool inherits; /* not kept: store_user_create() gives them what is left */
 };
 struct store_users {
     struct arena arena;
@@ -42,6 +44,9 @@ enum rc store_user_update(struct store *s, const struct store_user *u,
 /* `name` NULL: all, by name. */
 enum rc store_user_get(struct store *s, const char *name, struct store_users *out,
                        struct err *err) MUST_CHECK;
+/* Those whose jobs do not start: disabled, or viewers by now. */
+enum rc store_user_barred(struct store *s, struct store_users *out,
+                          struct err *err) MUST_CHECK;
 #define STORE_PROJECT_ADMIN ":admin"
 /* Is `project` among the names of `projects`? *leads (may be NULL): as one of its admins. */
 bool store_user_in_project(const char *projects, const char *project, bool *leads);

@@ -61,14 +61,12 @@ static void beat(struct team_daemon *s)
     struct err err = {0};
     int64_t fired = 0, added = 0;
     bool leads = team_lead_is(&s->lead);
-    enum rc rc = RC_OK;
     if (leads)
         team_lead_fence(&s->lead, s->place.store);
     else
         store_fence(s->place.store, NULL, NULL, 0);
-    if (leads)
-        rc = team_schedule_tick(&s->ticker, &s->place, s->c->env, clock_wall_ns(), &fired,
-                                &err);
+    enum rc rc = team_schedule_tick(&s->ticker, &s->place, s->c->env, leads,
+                                    clock_wall_ns(), &fired, &err);
     if (!rc)
         rc = team_notice_look(&s->notice, &s->place, leads && team_lead_is(&s->lead),
                               clock_wall_ns(), &added, &err);

@@ -2,7 +2,8 @@
 /* Order of writing: the row of the run, the job, the row again, and last the schedule's
  * `next`. Whoever comes after a death in between finds the schedule still due and the row
  * there, and goes on with the same token. What is planned while its owner may not run it
- * (team/standing.h) is passed over, as if it were paused.
+ * (team/standing.h) is passed over, as if it were paused. What needs files that one server
+ * has is left to that server; while it is away it is late, and made up for as its policy says.
  */
 #include "team/fire.h"
 
@@ -23,6 +24,7 @@
 #define LOOK_BACK 20     /* runs whose jobs may be alive still */
 #define WAITING_MAX 1000 /* runs that may wait for others to end */
 #define JUMP_NS CLOCK_SECOND
+#define SWEEP_NS (60 * CLOCK_SECOND)
 
 #define CLAIMED "claimed"
 #define WAITING "waiting"
@@ -250,6 +252,11 @@ static enum rc look_again(const struct firing *g, const struct team_fire_plan *f
     return next && next < f->x->next ? move_next(g, f->x, next, err) : RC_OK;
 }
 
+bool team_fire_elsewhere(const struct job_place *p, const struct store_schedule *x)
+{
+    return *x->node && p->node && strcmp(x->node, p->node) != 0;
+}
+
 static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool jumped,
                         struct err *err)
 {
@@ -282,8 +289,8 @@ static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool j
 }
 
 enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_place *p,
-                           const char *const *env, int64_t now, int64_t *fired,
-                           struct err *err)
+                           const char *const *env, bool leads, int64_t now,
+                           int64_t *fired, struct err *err)
 {
     struct firing g = {.p = p, .env = env, .now = now};
     struct store_schedules l = {0};
@@ -295,10 +302,13 @@ enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_plac
         rc = team_standing_open(p->store, p->account, &people, err);
     team_standing_schedules(&people, &l);
     for (size_t i = 0; i < l.n && !rc; i++)
-        rc = tick_one(&g, &l.at[i], jumped, err);
+        if (*l.at[i].node ? !team_fire_elsewhere(p, &l.at[i]) : leads)
+            rc = tick_one(&g, &l.at[i], jumped, err);
     team_standing_close(&people);
     store_schedules_release(&l);
     *fired = g.fired;
+    if (now / SWEEP_NS != t->wall / SWEEP_NS)
+        team_schedule_secrets_sweep(p, now);
     if (!rc)
         *t = (struct team_schedule_ticker){.wall = now, .mono = mono};
     return rc;
@@ -341,6 +351,10 @@ enum rc team_schedule_run(const struct job_place *p, const char *const *env,
     if (rc)
         return rc;
     rc = check_owner(p, &l, err);
+    if (!rc && team_fire_elsewhere(p, &l.at[0]))
+        rc =
+            err_coded(err, RC_INVAL, E5108,
+                      "the files of schedule '%.100s' are at %.200s", name, l.at[0].node);
     if (!rc)
         rc = team_fire_plan_open(&l.at[0], &f, err);
     if (!rc) {

@@ -20,19 +20,34 @@ struct team_schedule_ticker {
     int64_t wall, mono; /* of the last look */
 };
 
-/* Runs what is due at `now` (wall clock, ns). `env`: of the jobs. *fired: jobs that were
- * submitted. A schedule that cannot be run does not keep others from it; RC_IO and the
- * like are of the store.
+/* Runs what is due at `now` (wall clock, ns): schedules whose files only this place has,
+ * and those of nobody if it `leads`. `env`: of the jobs. *fired: jobs that were submitted.
+ * A schedule that cannot be run does not keep others from it; RC_IO and the like are of
+ * the store.
  */
 enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_place *p,
-                           const char *const *env, int64_t now, int64_t *fired,
-                           struct err *err) MUST_CHECK;
+                           const char *const *env, bool leads, int64_t now,
+                           int64_t *fired, struct err *err) MUST_CHECK;
 
-/* Checks name, line, zone, parameters, policy and job, sets x->next behind `now`, writes
- * it. The owner is x->owner. `secrets`: values that were sent ("NAME=value", NULL behind
+/* Checks name, line, zone, parameters, policy and job, sets x->next behind `now` and
+ * x->node, writes it. The owner is x->owner. `secrets`: values that were sent ("NAME=value", NULL behind
  * the last), kept until it is deleted; NULL: they come from the environment of each run.
  */
 enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
+                             const char *const *secrets, int64_t now,
+                             struct err *err) MUST_CHECK;
+/* What a change of a schedule is about; NULL: stays. */
+struct team_schedule_change {
+    const char *cron, *zone, *catch_up, *overlap, *params;
+    const char *spec, *project; /* a job in place of the old one, with its project */
+    int64_t
+        created; /* of the schedule that is meant: a later one of its name is not; 0: any */
+};
+/* Changes a schedule and checks it as a new one; its runs so far stay. `secrets` are those of a
+ * new job. RC_NOTFOUND (E5103).
+ */
+enum rc team_schedule_update(const struct job_place *p, const char *name,
+                             const struct team_schedule_change *change,
                              const char *const *secrets, int64_t now,
                              struct err *err) MUST_CHECK;
 /* What is planned while it is paused is not made up for. RC_NOTFOUND (E5103). */
@@ -45,7 +60,7 @@ enum rc team_schedule_delete(const struct job_place *p, const char *name,
                              struct err *err) MUST_CHECK;
 /* Runs it for `planned`, due or not, whatever else of it runs. A planned time that was
  * run before is not run again: *existed, and the id is of that job. RC_INVAL (E5107): its
- * owner may not run it.
+ * owner may not run it, or (E5108) its files are elsewhere.
  */
 enum rc team_schedule_run(const struct job_place *p, const char *const *env,
                           const char *name, int64_t planned, char id[JOB_ID_SIZE],

@@ -3,6 +3,7 @@
 #ifndef TEAM_FIRE_PRIVATE_H
 #define TEAM_FIRE_PRIVATE_H
 
+#include "job/place.h"
 #include "job/spec.h"
 #include "store/schedules.h"
 #include "team/schedule.h"
@@ -23,6 +24,9 @@ struct team_civil team_fire_clock(const struct team_fire_plan *f, int64_t planne
 /* The job of a planned time, with its token; the caller's to release. */
 enum rc team_fire_spec(const struct team_fire_plan *f, int64_t planned,
                        struct job_spec *out, struct err *err) MUST_CHECK;
+
+/* Another server has its files. */
+bool team_fire_elsewhere(const struct job_place *p, const struct store_schedule *x);
 
 /* Of a name that is not there: in the words of schedules. */
 enum rc team_fire_unknown(enum rc rc, const char *name, struct err *err);

@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+#include "backend/agent.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/artifacts.h"
 #include "job/isolation.h"
 #include "job/remove.h"
 #include "job/state.h"
+#include "job/submit.h"
 #include "store/models.h"
 #include "store/notify.h"
 #include "store/schedules.h"
@@ -26,7 +28,7 @@ static enum rc forget_files(const struct job_place *p, const char *name, struct 
     (void)away; /* nothing refers to them: the next collection tries again */
     mem_free(stored);
     mem_free(dir);
-    return rc ? rc : job_isolation_retire(p->dir, name, err);
+    return rc ? rc : job_isolation_retire(p, name, err);
 }
 
 enum rc team_leave_enter(const struct job_place *p, const struct store_user *u,
@@ -47,6 +49,24 @@ static enum rc check_ended(const struct job_place *p, const char *name, struct e
                        live.n, name, live.at[0].id);
     store_jobs_release(&live);
     return rc;
+}
+
+enum rc team_leave_stop(const struct job_place *p, const char *name, int64_t *n,
+                        struct err *err)
+{
+    struct store_jobs live = {0};
+    struct store_filter f = {.owner = name, .states = job_live_states()};
+    enum rc rc = store_list(p->store, &f, &live, err);
+    bool alone = false;
+    *n = 0;
+    for (size_t i = 0; i < live.n && !rc; i++) {
+        struct job_request_result r = {.alone = false};
+        rc = job_request_stop(p, live.at[i].id, false, &r, err);
+        alone |= r.alone && strcmp(live.at[i].node, p->node) == 0;
+        ++*n;
+    }
+    store_jobs_release(&live);
+    return rc || !alone ? rc : backend_agent_wake(p, err);
 }
 
 static enum rc purge_jobs(const struct job_place *p, const char *name, struct err *err)

@@ -12,6 +12,9 @@
  */
 enum rc team_leave_enter(const struct job_place *p, const struct store_user *u,
                          struct err *err) MUST_CHECK;
+/* Asks every job of `name` that has not ended to stop; *n counts them. */
+enum rc team_leave_stop(const struct job_place *p, const char *name, int64_t *n,
+                        struct err *err) MUST_CHECK;
 /* Deletes jobs, schedules, rules, models, uploads and names of datasets of `name`; *any says
  * whether there were some. RC_CANCELED (E5022): a job has not ended, and nothing was deleted.
  */

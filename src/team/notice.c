@@ -137,15 +137,20 @@ static enum rc tell_value(struct team_looking *l, struct team_watched *w,
                           const struct team_rule *r, const struct store_job *j,
                           const struct store_point *x, struct err *err)
 {
-    char what[48], number[32], text[400], extra[400];
+    char what[48], number[32], limit[32], text[700], extra[400];
+    bool above = r->has_above && x->value > r->above;
     str_from_f64(x->value, number);
+    str_from_f64(above ? r->above : r->below, limit);
     snprintf(what, sizeof(what), "metric/%jd", (intmax_t)x->attempt);
-    snprintf(text, sizeof(text), "job %s: %.100s is %s", j->id, x->name, number);
+    snprintf(text, sizeof(text), "job %s (%.200s): %.100s is %s, %s %s", j->id, j->name,
+             x->name, number, above ? "above" : "below", limit);
     struct buf b;
     buf_init(&b, sizeof(extra) - 1);
     buf_puts(&b, ", \"metric\": ");
     buf_json_str(&b, x->name, strlen(x->name));
-    buf_printf(&b, ", \"value\": %s, \"step\": %jd", number, (intmax_t)x->step);
+    buf_printf(&b, ", \"value\": %s", number);
+    if (x->step >= 0) /* the program may have given none */
+        buf_printf(&b, ", \"step\": %jd", (intmax_t)x->step);
     struct team_rule_fact f = {.job = j,
                                .time = x->time,
                                .what = what,

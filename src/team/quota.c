@@ -57,8 +57,11 @@ static enum rc change(const char *what, const char *text,
     }
     if (read(str_c(text), out))
         return RC_OK;
-    return err_coded(err, RC_INVAL, E5201, "%s: '%.60s' is no limit; 'none' is one", what,
-                     text);
+    return err_coded(
+        err, RC_INVAL, E5201,
+        "%s: '%.60s' is not a limit: give a number from 0 on, or none for no "
+        "limit",
+        what, text);
 }
 
 enum rc team_quota_apply(const struct team_quota_change *c, struct store_project *p,

@@ -36,6 +36,10 @@ enum rc team_retention_put(struct store *s, const char *account,
                                              : 0);
     const char *wrong = jobspec_check_name(str_c(name));
     enum rc rc = RC_OK;
+    if (x->age_s < 0 && x->jobs < 0 && x->bytes < 0)
+        return err_coded(err, RC_INVAL, E5504,
+                         "a policy without a limit deletes nothing: give an age, a count "
+                         "or a size; `retention delete` removes a policy");
     if (wrong || (!of_user && !of_project && strcmp(whose, "default") != 0))
         return err_coded(err, RC_INVAL, E5504, "%s '%.100s': %s",
                          of_user      ? "user"

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "team/schedule.h"
 
+#define LATE_NS (60 * CLOCK_SECOND)
+
 static void put_text(struct buf *out, const char *key, const char *value)
 {
     buf_printf(out, ", \"%s\": ", key);
@@ -45,6 +47,12 @@ void team_schedule_run_json(const struct store_run_row *r, struct buf *out)
     buf_putc(out, '}');
 }
 
+bool team_schedule_late(const struct store_schedule *x)
+{
+    return *x->node && !x->paused && !(x->stopped && *x->stopped) && x->next &&
+           x->next < clock_wall_ns() - LATE_NS;
+}
+
 void team_schedule_json(const struct store_schedule *x, const struct store_run_rows *runs,
                         struct buf *out)
 {
@@ -67,6 +75,10 @@ void team_schedule_json(const struct store_schedule *x, const struct store_run_r
     buf_printf(out, ", \"paused\": %s", x->paused || stopped ? "true" : "false");
     if (stopped)
         put_text(out, "stopped", x->stopped);
+    if (*x->node)
+        put_text(out, "node", x->node);
+    if (team_schedule_late(x))
+        put_text(out, "late", "its server, which has its files, is away");
     put_time(out, "created", x->created);
     if (!x->paused && !stopped)
         put_time(out, "next", x->next);

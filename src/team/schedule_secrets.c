@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One JSON file per schedule, DIR/schedules/NAME.CREATED.json, which maps names to values. It is
+ * written before the row of the schedule and removed behind it, so that no row lacks its values;
+ * a file without a row, of a death in between or of a deletion by another server, is swept later.
+ * Buffers that held values are overwritten.
+ */
 #include "team/schedule_secrets.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -12,6 +18,7 @@
 #include "job/status.h"
 
 #define VALUES_MAX (16 << 20)
+#define YOUNG_S 600 /* a file is there before its schedule is */
 
 static char *values_path(const struct job_place *p, const struct store_schedule *x)
 {
@@ -113,4 +120,43 @@ void team_schedule_secrets_forget(const struct job_place *p,
     char *path = values_path(p, x);
     unlink(path);
     mem_free(path);
+}
+
+/* "NAME.CREATED.json" of a schedule that is there. A store that does not say keeps it. */
+static bool is_wanted(const struct job_place *p, const char *file)
+{
+    struct store_schedules l = {0};
+    const char *dot = file + strlen(file) - strlen(".json");
+    int64_t created = 0;
+    if (dot <= file || strcmp(dot, ".json") != 0)
+        return true;
+    size_t n = (size_t)(dot - file);
+    while (n && file[n - 1] != '.')
+        n--;
+    if (!n || !str_to_i64(str_of(file + n, (size_t)(dot - file) - n), &created))
+        return true;
+    char *name = mem_strndup(file, n - 1);
+    enum rc rc = store_schedule_get(p->store, name, &l, NULL);
+    bool wanted = rc ? rc != RC_NOTFOUND : l.at[0].created == created;
+    store_schedules_release(&l);
+    mem_free(name);
+    return wanted;
+}
+
+void team_schedule_secrets_sweep(const struct job_place *p, int64_t now)
+{
+    struct fs_names names = {0};
+    char *dir = fs_join(p->dir, "schedules");
+    if (fs_list(dir, &names, NULL))
+        names = (struct fs_names){0};
+    for (size_t i = 0; i < names.n; i++) {
+        struct stat st;
+        char *path = fs_join(dir, names.at[i]);
+        if (lstat(path, &st) == 0 && st.st_mtim.tv_sec < now / CLOCK_SECOND - YOUNG_S &&
+            !is_wanted(p, names.at[i]))
+            unlink(path);
+        mem_free(path);
+    }
+    fs_names_release(&names);
+    mem_free(dir);
 }

@@ -27,5 +27,9 @@ enum rc team_schedule_secrets_read(const struct job_place *p,
 void team_schedule_secrets_wipe(const char *const *values); /* NULL is fine */
 void team_schedule_secrets_forget(const struct job_place *p,
                                   const struct store_schedule *x);
+/* Removes files, old enough not to be on their way, whose schedule is gone: another server
+ * deleted it.
+ */
+void team_schedule_secrets_sweep(const struct job_place *p, int64_t now);
 
 #endif

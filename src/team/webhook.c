@@ -62,9 +62,10 @@ enum rc team_webhook_check(const struct team_net_allow *allow, const char *url,
              curl_url_get(u, CURLUPART_PASSWORD, &user, 0) == CURLUE_OK)
         rc = err_coded(err, RC_INVAL, E5301, "webhook: a URL with a password is refused");
     else if (!team_net_allow_host(allow, host))
-        rc =
-            err_coded(err, RC_INVAL, E5302,
-                      "webhook: host '%.200s' is not on the list of allowed hosts", host);
+        rc = err_coded(err, RC_INVAL, E5302,
+                       "webhook: host '%.200s' is not on the list of allowed hosts; "
+                       "whoever runs the server can add it (TRAINYARD_NOTIFY_ALLOW)",
+                       host);
     curl_free(scheme);
     curl_free(host);
     curl_free(user);
@@ -175,8 +176,11 @@ static enum rc post(const struct team_webhook_conf *c, const char *url,
     if (rc)
         err_wrap(err, rc, "webhook '%s'", text);
     else if (t.refused)
-        rc = err_coded(err, RC_INVAL, E5302, "webhook '%s': address %s is not allowed",
-                       text, t.address);
+        rc = err_coded(
+            err, RC_INVAL, E5302,
+            "webhook '%s': address %s is not allowed; whoever runs the server can "
+            "allow it (TRAINYARD_NOTIFY_ALLOW)",
+            text, t.address);
     else if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && t.got > ANSWER_MAX))
         rc = err_coded(err, RC_IO, E5303, "webhook '%s': %s", text,
                        *words ? words : curl_easy_strerror(code));

@@ -5,12 +5,32 @@
 
 #include "base/mem.h"
 
+static const char *missing_method(const struct device_ops *o)
+{
+    return !o->alloc                        ? "alloc()"
+           : !o->free                       ? "free()"
+           : !o->copy                       ? "copy()"
+           : !o->fill                       ? "fill()"
+           : !o->synchronise                ? "synchronise()"
+           : !o->executor                   ? "executor"
+           : o->open && !o->close           ? "close() beside its open()"
+           : o->host_alloc && !o->host_free ? "host_free() beside its host_alloc()"
+                                            : NULL;
+}
+
 enum rc device_open(const struct device_ops *ops, struct device **out, struct err *err)
 {
+    struct err_call call = err_enter(err, "device", ops->name, "open");
+    const char *lacks = missing_method(ops);
     void *state = NULL;
+    if (lacks)
+        return err_broken(&call, "finds no %s in the device's table", lacks);
     enum rc rc = ops->open ? ops->open(&state, err) : RC_OK;
+    bool silent = err && !err->msg[0];
+    bool known = rc <= RC_OK && rc >= RC_CANCELED;
+    rc = err_leave(&call, rc);
     if (rc)
-        return err_wrap(err, rc, "device '%s'", ops->name);
+        return silent || !known ? rc : err_wrap(err, rc, "device '%s'", ops->name);
     struct device *d = mem_calloc(1, sizeof(*d));
     *d = (struct device){ops, state};
     *out = d;
@@ -22,6 +42,12 @@ void device_close(struct device *d)
     if (d && d->ops->close)
         d->ops->close(d->state);
     mem_free(d);
+}
+
+enum rc device_synchronise(const struct device *d, struct err *err)
+{
+    struct err_call call = err_enter(err, "device", d->ops->name, "synchronise");
+    return err_leave(&call, d->ops->synchronise(d, err));
 }
 
 enum rc device_floats_init(struct device_floats *f, const struct device *d, int64_t n)

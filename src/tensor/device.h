@@ -68,9 +68,12 @@ struct device {
     void *state;
 };
 
+/* RC_INVAL (E0011): the table lacks a method that is not optional. */
 enum rc device_open(const struct device_ops *ops, struct device **out,
                     struct err *err) MUST_CHECK;
 void device_close(struct device *d); /* NULL is fine; nothing of it is in use */
+/* Waits for all that is queued; what failed there is reported here. */
+enum rc device_synchronise(const struct device *d, struct err *err) MUST_CHECK;
 
 /* An array of floats on a device, and where the host sees it. */
 struct device_floats {

@@ -218,6 +218,34 @@ static bool related(struct str a, struct str b)
            inner.p[outer.n] == '[';
 }
 
+/* The entry of the root whose value holds the place; -1: none, or the root itself. */
+static int64_t entry_at(const struct node *root, const struct span *at)
+{
+    int64_t found = -1;
+    if (at->src != root->at.src)
+        return -1;
+    for (size_t i = 0; i < root->map.n; i++) {
+        const struct span *value = &root->map.at[i].value->at;
+        bool from = value->src == at->src && value->off <= at->off;
+        if (from && (found < 0 || value->off > root->map.at[found].value->at.off))
+            found = (int64_t)i;
+    }
+    return found;
+}
+
+/* A value of the wrong type at the root says nothing about the values of other keys, nor
+ * about files that those name.
+ */
+static bool apart(const struct conf *c, const struct diag *error,
+                  const struct diag *found)
+{
+    const struct node *root = c->doc.root;
+    int64_t a = entry_at(root, &error->at), b = entry_at(root, &found->at);
+    bool other_file = found->at.src && found->at.src != root->at.src;
+    return error->code == E0202 && path_of(error).n == 0 &&
+           error->at.src == root->at.src && (other_file || (b >= 0 && a != b));
+}
+
 /* What a file with errors means, as far as that can be told: a finding about a message
  * that has an error itself, or holds or lies in one that has, may only follow from it.
  */
@@ -231,7 +259,8 @@ static void check_the_rest(struct conf *c, size_t first, struct diags *diags)
         bool follows = false;
         for (size_t k = first; k < n && !follows; k++)
             follows = diags->list.at[k].severity == DIAG_ERROR &&
-                      related(path_of(&diags->list.at[k]), path_of(g));
+                      related(path_of(&diags->list.at[k]), path_of(g)) &&
+                      !apart(c, &diags->list.at[k], g);
         if (!follows)
             copy_diag(g, diags);
     }
@@ -259,6 +288,7 @@ static enum rc conf_load(struct conf *c, const char *path, const struct conf_opt
     enum rc rc = find_kind(c, path, o, err);
     if (rc)
         return rc;
+    c->data_only = o->data_only;
     size_t before = diags->n_errors, first = diags->list.n;
     rc = parse_as(c->syntax, &c->doc, c->kind->last_key_wins, diags);
     if (rc && (rc != RC_FORMAT || c->syntax != SYNTAX_PROTOTEXT || !c->doc.root))

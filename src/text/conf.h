@@ -60,6 +60,7 @@ struct conf {
     struct doc doc;
     const void *data;   /* the bound struct of kind->root; NULL when there were errors */
     struct arena arena; /* of `data` and the tree's edits */
+    bool data_only;     /* a pipeline: what it says of a model is not looked at */
     /* Further sources that the tree or diagnostics point into (edits, a search-space
      * file). */
     VEC(struct source *) sources;
@@ -70,6 +71,7 @@ struct conf_options {
     const struct conf_edit *edits;
     size_t n_edits;
     bool ignore_unknown; /* unknown fields are skipped (the config inside an export) */
+    bool data_only;      /* of a pipeline only data and features are wanted */
 };
 
 /* All problems of the file are in `diags`. RC_OK: usable (there may be warnings).

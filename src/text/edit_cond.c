@@ -249,7 +249,7 @@ enum rc edit_matches(struct editor *ed, const struct edit_place *element,
 {
     struct found found;
     *yes = false;
-    if (element->shape == SHAPE_SCALAR)
+    if (element->shape == EDIT_SCALAR)
         return edit_fail(ed, E0123, &s->text, "use an index or a slice",
                          "the elements of '%s' are single values, which have no fields",
                          element->field->name);

@@ -34,7 +34,7 @@ struct edit_steps {
 };
 
 /* What a place of the tree holds by its schema. */
-enum shape { SHAPE_FREE, SHAPE_SCALAR, SHAPE_LIST, SHAPE_DICT, SHAPE_MSG };
+enum shape { EDIT_FREE, EDIT_SCALAR, EDIT_LIST, EDIT_DICT, EDIT_MSG };
 
 /* Where a value is, or can be put. */
 struct edit_place {
@@ -44,7 +44,7 @@ struct edit_place {
     const struct msg_def *owner;   /* what the parent map is, NULL when free */
     const struct field_def *field; /* NULL when free */
     enum shape shape;
-    const struct msg_def *def; /* SHAPE_MSG */
+    const struct msg_def *def; /* EDIT_MSG */
     struct edit_text at;       /* the name or brackets that led here */
 };
 

@@ -85,22 +85,22 @@ static void edit_select_settle(const struct editor *ed, struct edit_place *p,
                                bool element)
 {
     const struct field_def *f = p->field;
-    p->shape = SHAPE_FREE;
+    p->shape = EDIT_FREE;
     p->def = NULL;
     if (!f)
         return;
     if (f->label == LABEL_DICT) {
-        p->shape = element ? SHAPE_SCALAR : SHAPE_DICT;
+        p->shape = element ? EDIT_SCALAR : EDIT_DICT;
     } else if (is_many(f) && !element) {
-        p->shape = SHAPE_LIST;
+        p->shape = EDIT_LIST;
     } else if (f->type == FIELD_MSG) {
-        p->shape = SHAPE_MSG;
+        p->shape = EDIT_MSG;
         p->def = f->msg;
     } else if (f->type == FIELD_UNION) {
         p->def = union_def(ed, p);
-        p->shape = p->def ? SHAPE_MSG : SHAPE_FREE;
+        p->shape = p->def ? EDIT_MSG : EDIT_FREE;
     } else if (f->type != FIELD_ANY) {
-        p->shape = SHAPE_SCALAR;
+        p->shape = EDIT_SCALAR;
     }
 }
 
@@ -136,8 +136,8 @@ static enum rc check_passable(struct editor *ed, const struct edit_place *p,
                               const struct edit_text *at)
 {
     const struct node *n = place_get(ed, p);
-    bool list = p->shape == SHAPE_LIST ||
-                (p->shape == SHAPE_FREE && is_set(n) && n->kind == NODE_LIST);
+    bool list = p->shape == EDIT_LIST ||
+                (p->shape == EDIT_FREE && is_set(n) && n->kind == NODE_LIST);
     if (list)
         return edit_fail(
             ed, E0123, at,
@@ -145,8 +145,8 @@ static enum rc check_passable(struct editor *ed, const struct edit_place *p,
                          "say which elements: %s[0], %s[:] or %s[name=value]", name_of(p),
                          name_of(p), name_of(p)),
             "'%s' is a list", name_of(p));
-    bool scalar = p->shape == SHAPE_SCALAR ||
-                  (p->shape == SHAPE_FREE && is_set(n) && n->kind != NODE_MAP);
+    bool scalar = p->shape == EDIT_SCALAR ||
+                  (p->shape == EDIT_FREE && is_set(n) && n->kind != NODE_MAP);
     if (scalar)
         return edit_fail(ed, E0123, at, NULL,
                          "'%s' is a single value; '%.*s' cannot lie below it", name_of(p),
@@ -217,7 +217,7 @@ static enum rc enter_name(struct editor *ed, const struct edit_place *p,
         *skipped = true;
         return RC_OK;
     }
-    if (p->shape == SHAPE_DICT) {
+    if (p->shape == EDIT_DICT) {
         enter_dict(ed, p, &s->text, out, skipped);
         return RC_OK;
     }
@@ -346,8 +346,8 @@ static enum rc step_brackets(struct editor *ed, const struct edit_places *from,
     for (size_t i = 0; i < from->n; i++) {
         const struct edit_place *p = &from->at[i];
         const struct node *there = place_get(ed, p);
-        if (p->shape != SHAPE_LIST &&
-            (p->shape != SHAPE_FREE || (is_set(there) && there->kind != NODE_LIST)))
+        if (p->shape != EDIT_LIST &&
+            (p->shape != EDIT_FREE || (is_set(there) && there->kind != NODE_LIST)))
             return edit_fail(ed, E0123, &s->text, NULL, "'%s' is not a list", name_of(p));
         if (ed->removing && !is_set(there))
             continue;
@@ -372,7 +372,7 @@ enum rc edit_select(struct editor *ed, const struct edit_steps *steps,
                     struct edit_places *out)
 {
     const struct msg_def *root = ed->c->kind->root;
-    struct edit_place start = {.def = root, .shape = root ? SHAPE_MSG : SHAPE_FREE};
+    struct edit_place start = {.def = root, .shape = root ? EDIT_MSG : EDIT_FREE};
     enum rc rc = RC_OK;
     ed->many = false;
     VEC_PUSH(out, start);

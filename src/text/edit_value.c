@@ -281,7 +281,7 @@ static struct edit_place element_place(const struct edit_place *p)
     struct edit_place e = *p;
     bool msg = p->field->type == FIELD_MSG;
     bool scalar = !msg && p->field->type != FIELD_ANY && p->field->type != FIELD_UNION;
-    e.shape = msg ? SHAPE_MSG : scalar ? SHAPE_SCALAR : SHAPE_FREE;
+    e.shape = msg ? EDIT_MSG : scalar ? EDIT_SCALAR : EDIT_FREE;
     e.def = p->field->msg;
     return e;
 }
@@ -303,18 +303,18 @@ static struct node *list_text(struct editor *ed, const struct edit_place *p,
     if (takes_one_as_list(p) && (t.s.n == 0 || t.s.p[0] != '['))
         return list_of_one(ed, edit_value_text(ed, &e, text));
     struct node *n = parse_list(ed, p, &t,
-                                e.shape == SHAPE_MSG ? "write [{...}, {...}]"
-                                                     : "write [1, 2] or ['a', 'b']");
+                                e.shape == EDIT_MSG ? "write [{...}, {...}]"
+                                                    : "write [1, 2] or ['a', 'b']");
     for (size_t i = 0; n && i < n->list.n; i++) {
         struct node *item = n->list.at[i];
-        if (e.shape == SHAPE_MSG && item->kind != NODE_MAP)
+        if (e.shape == EDIT_MSG && item->kind != NODE_MAP)
             return edit_value_refuse(ed, p, text, "write [{...}, {...}]",
                                      "a list of messages");
-        if (e.shape == SHAPE_MSG && !edit_is_yaml(ed))
+        if (e.shape == EDIT_MSG && !edit_is_yaml(ed))
             item = foreign_message(ed, e.def, item, SCHEMA_PROTO);
         if (!item)
             return NULL;
-        n->list.at[i] = coerce(ed, e.shape == SHAPE_SCALAR ? p->field : NULL, item);
+        n->list.at[i] = coerce(ed, e.shape == EDIT_SCALAR ? p->field : NULL, item);
     }
     return n;
 }
@@ -347,15 +347,15 @@ struct node *edit_value_text(struct editor *ed, const struct edit_place *p,
                              const struct edit_text *text)
 {
     switch (p->shape) {
-    case SHAPE_MSG:
+    case EDIT_MSG:
         return message_text(ed, p, text);
-    case SHAPE_LIST:
+    case EDIT_LIST:
         return list_text(ed, p, text);
-    case SHAPE_DICT:
+    case EDIT_DICT:
         return dict_text(ed, p, text);
-    case SHAPE_FREE:
+    case EDIT_FREE:
         return free_text(ed, text);
-    case SHAPE_SCALAR:
+    case EDIT_SCALAR:
         break;
     }
     struct edit_text t = edit_trim(text);
@@ -391,25 +391,25 @@ struct node *edit_value_json(struct editor *ed, const struct edit_place *p,
 {
     struct node *n;
     switch (p->shape) {
-    case SHAPE_LIST:
+    case EDIT_LIST:
         return list_json(ed, p, json, at);
-    case SHAPE_MSG:
+    case EDIT_MSG:
         if (json->kind != NODE_MAP)
             return edit_value_refuse(ed, p, at, NULL, "a message");
         n = node_clone(arena_of(ed), json);
         return edit_is_yaml(ed) ? n : foreign_message(ed, p->def, n, SCHEMA_JSON);
-    case SHAPE_DICT:
+    case EDIT_DICT:
         if (json->kind != NODE_MAP)
             return edit_value_refuse(ed, p, at, NULL, "a mapping");
         return to_pairs(ed, p->field, node_clone(arena_of(ed), json));
-    case SHAPE_SCALAR:
+    case EDIT_SCALAR:
         if (!node_is_scalar(json))
             return edit_value_refuse(
                 ed, p, at, NULL,
                 arena_printf(&ed->diags->arena, "a value of type %s, not %s",
                              schema_type_name(p->field), node_kind_name(json->kind)));
         return coerce(ed, p->field, node_clone(arena_of(ed), json));
-    case SHAPE_FREE:
+    case EDIT_FREE:
         break;
     }
     return node_clone(arena_of(ed), json);

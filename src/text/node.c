@@ -146,6 +146,20 @@ struct node *node_find(const struct node *map, const char *key)
     return e ? e->value : NULL;
 }
 
+const struct node *node_nth(const struct node *map, struct str key, size_t i)
+{
+    for (size_t k = 0; map && map->kind == NODE_MAP && k < map->map.n; k++) {
+        const struct node *v = map->map.at[k].value;
+        if (!str_eq(map->map.at[k].key, key))
+            continue;
+        size_t n = v->kind == NODE_LIST ? v->list.n : 1;
+        if (i < n)
+            return v->kind == NODE_LIST ? v->list.at[i] : v;
+        i -= n;
+    }
+    return NULL;
+}
+
 void node_put(struct arena *a, struct node *map, const char *key, struct node *value)
 {
     struct node_entry *e = node_entry_find(map, key);

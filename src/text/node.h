@@ -88,6 +88,10 @@ void node_add(struct arena *a, struct node *map, struct str key, struct span key
  */
 struct node_entry *node_entry_find(const struct node *map, const char *key);
 struct node *node_find(const struct node *map, const char *key);
+/* The i-th value of `key`, whether it was repeated or written as a list; NULL behind the
+ * last, or when `map` is NULL or no map.
+ */
+const struct node *node_nth(const struct node *map, struct str key, size_t i);
 /* Replaces the value of `key`, or adds it. */
 void node_put(struct arena *a, struct node *map, const char *key, struct node *value);
 bool node_remove(struct node *map, const char *key); /* every entry of that name */

@@ -21,7 +21,8 @@ struct diag *normalise_report(struct normaliser *x, const struct msg *m,
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     struct diag *g = diag_add(x->diags, severity, code, at, "%s", text);
-    g->where = schema_where(m, &x->diags->arena);
+    if (x->diags->list.n < DIAGS_MAX) /* each look goes through the message */
+        g->where = schema_where(m, &x->diags->arena);
     return g;
 }
 
@@ -99,7 +100,8 @@ const char *normalise_nearest(const struct msg_def *def, struct str key)
 static bool unknown_field(struct normaliser *x, const struct msg *m,
                           const struct node_entry *e)
 {
-    const char *near = normalise_nearest(m->def, e->key);
+    const char *near =
+        x->diags->list.n < DIAGS_MAX ? normalise_nearest(m->def, e->key) : NULL;
     if (m->def->flags & MSG_OPEN) {
         if (near) {
             struct diag *g = normalise_report(x, m, DIAG_WARNING, E0212, e->key_at,

@@ -61,7 +61,7 @@ static void reach_rows(struct train_budget *b, const struct model *m, int64_t da
 {
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
-        if (in->slot < 0)
+        if (in->slot < 0 || in->dense)
             continue;
         struct train_budget_table *x =
             &b->tables.at[lookup_slot(m->lookup, in->slot)->table];

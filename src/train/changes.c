@@ -36,23 +36,6 @@ static void differ(struct walk *w, const char *path, const struct node *a,
     put_value(b, w->out);
 }
 
-/* The i-th value of a key, whether it was repeated or written as a list; NULL behind the
- * last.
- */
-static const struct node *value_at(const struct node *map, struct str key, size_t i)
-{
-    for (size_t k = 0; k < map->map.n; k++) {
-        const struct node *v = map->map.at[k].value;
-        if (!str_eq(map->map.at[k].key, key))
-            continue;
-        size_t n = v->kind == NODE_LIST ? v->list.n : 1;
-        if (i < n)
-            return v->kind == NODE_LIST ? v->list.at[i] : v;
-        i -= n;
-    }
-    return NULL;
-}
-
 static bool is_first(const struct node *map, size_t at)
 {
     for (size_t k = 0; k < at; k++)
@@ -67,9 +50,9 @@ static void walk_maps(struct walk *w, const char *path, const struct node *a,
 static void walk_key(struct walk *w, const char *path, const struct node *a,
                      const struct node *b, struct str key)
 {
-    bool many = value_at(a, key, 1) || value_at(b, key, 1);
+    bool many = node_nth(a, key, 1) || node_nth(b, key, 1);
     for (size_t i = 0;; i++) {
-        const struct node *x = value_at(a, key, i), *y = value_at(b, key, i);
+        const struct node *x = node_nth(a, key, i), *y = node_nth(b, key, i);
         if (!x && !y)
             return;
         const char *here = arena_printf(&w->arena, "%s%s%.*s", path, path[0] ? "." : "",
@@ -97,7 +80,7 @@ static void walk_maps(struct walk *w, const char *path, const struct node *a,
             walk_key(w, path, a, b, a->map.at[i].key);
     for (size_t i = 0; i < b->map.n; i++)
         if (is_first(b, i) && !is_place(path, b->map.at[i].key) &&
-            !value_at(a, b->map.at[i].key, 0))
+            !node_nth(a, b->map.at[i].key, 0))
             walk_key(w, path, a, b, b->map.at[i].key);
 }
 

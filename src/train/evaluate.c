@@ -159,6 +159,8 @@ static enum rc run_over(struct train_session *s, struct train_score *score,
         if (uses_average(s))
             optim_ema_swap(s->ema);
         rc = each_batch(s, &x, r, most, tick, err);
+        if (!rc) /* for the copies of the last batch */
+            rc = graph_wait(s->model->graph, err);
         if (!rc)
             keep_outside(s, r);
         if (uses_average(s))
@@ -167,9 +169,9 @@ static enum rc run_over(struct train_session *s, struct train_score *score,
     if (!rc)
         rc = merge_scores(s, &x, err);
     release_scores(&x);
-    train_rounds_close(r);
     if (!rc && train_score_rows(score) == 0)
-        rc = err_coded(err, RC_INVAL, E1406, "no rows in '%s'", path);
+        rc = train_rounds_no_rows(r, path, err);
+    train_rounds_close(r);
     return rc ? err_wrap(err, rc, "evaluation") : RC_OK;
 }
 

@@ -31,6 +31,7 @@ struct train_feed {
     int64_t **axis_offsets; /* [m->axes.n]: own, where sequences are cut */
     int64_t *axis_room;
     struct embed_slot_ids *slots;                 /* [lookup_n_slots] */
+    struct embed_slot_ids *dense;                 /* [m->dense.n] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct train_sessions sessions;
     const struct feature_batch *batch; /* taken; borrowed */
@@ -56,6 +57,7 @@ void train_feed_destroy(struct train_feed *f)
     mem_free(f->axis_offsets);
     mem_free(f->axis_room);
     mem_free(f->slots);
+    mem_free(f->dense);
     mem_free(f->label_at);
     mem_free(f->weight_at);
     mem_free(f->indicator_at);
@@ -140,6 +142,7 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
     f->axis_offsets = mem_calloc(m->axes.n + 1, sizeof(*f->axis_offsets));
     f->axis_room = mem_calloc(m->axes.n + 1, sizeof(*f->axis_room));
     f->slots = mem_calloc((size_t)lookup_n_slots(m->lookup) + 1, sizeof(*f->slots));
+    f->dense = mem_calloc(m->dense.n + 1, sizeof(*f->dense));
     f->label_at = mem_calloc(m->tasks.n + 1, sizeof(*f->label_at));
     f->weight_at = mem_calloc(m->tasks.n + 1, sizeof(*f->weight_at));
     f->indicator_at = mem_calloc(m->tasks.n + 1, sizeof(*f->indicator_at));
@@ -153,6 +156,57 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
     return rc;
 }
 
+static int64_t steps_at(const struct feature_out *o, int64_t row)
+{
+    return o->seq_offsets[row + 1] - o->seq_offsets[row];
+}
+
+static int64_t longest_row(const struct feature_out *o, int64_t rows)
+{
+    int64_t n = 0;
+    for (int64_t r = 0; r < rows; r++)
+        n = steps_at(o, r) > n ? steps_at(o, r) : n;
+    return n;
+}
+
+static int64_t at_most(int64_t n, int64_t limit)
+{
+    return limit && n > limit ? limit : n;
+}
+
+/* The leader's steps, cut; with `longest`, also those that other sequences have beyond. */
+static int64_t steps_of_row(const struct train_feed *f, size_t i,
+                            const struct feature_batch *b, int64_t row, int64_t longest)
+{
+    const struct model_axis *a = &f->m->axes.at[i];
+    int64_t own = steps_at(&b->at[f->leader_at[i]], row), n = own;
+    for (size_t k = 0; longest && k < f->m->inputs.n; k++) {
+        if (f->m->inputs.at[k].axis != a->axis)
+            continue;
+        int64_t other = at_most(steps_at(&b->at[f->feature_at[k]], row), longest);
+        n = other > n ? other : n;
+    }
+    return at_most(own == 0 && n > 0 ? longest : n, a->max_length);
+}
+
+/* Numbers of steps that TorchEasyRec's way to count them wants. */
+static void set_steps(struct train_feed *f, size_t i, const struct feature_batch *b)
+{
+    const struct model_axis *a = &f->m->axes.at[i];
+    const struct feature_out *leader = &b->at[f->leader_at[i]];
+    const int64_t *offsets = f->rows.offsets[a->axis];
+    struct nn_val *to = a->own ? a->own : a->share;
+    struct view v = graph_write_begin(f->m->graph, to);
+    for (int64_t r = 0; r < b->rows; r++) {
+        int64_t n = steps_at(leader, r), own = at_most(n, a->max_length);
+        int64_t count = a->uncut ? n : own;
+        for (int64_t at = offsets[r]; at < offsets[r + 1]; at++)
+            *view_row(&v, at) = a->own ? (float)(at - offsets[r] < own)
+                                       : 1.0f / (float)(count > 1 ? count : 1);
+    }
+    graph_write_end(f->m->graph, to);
+}
+
 /* Offsets of a sequence axis: those of its leader, cut where the model wants fewer steps.
  */
 static enum rc set_axis(struct train_feed *f, size_t i, const struct feature_batch *b,
@@ -162,7 +216,7 @@ static enum rc set_axis(struct train_feed *f, size_t i, const struct feature_bat
     const struct feature_out *leader = &b->at[f->leader_at[i]];
     f->rows.offsets[a->axis] = leader->seq_offsets;
     f->rows.n[a->axis] = leader->steps;
-    if (a->max_length == 0)
+    if (a->max_length == 0 && !a->extends)
         return RC_OK;
     if (b->rows + 1 > f->axis_room[i]) {
         mem_free(f->axis_offsets[i]);
@@ -172,11 +226,10 @@ static enum rc set_axis(struct train_feed *f, size_t i, const struct feature_bat
     int64_t *at = f->axis_offsets[i];
     if (!at)
         return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)b->rows);
+    int64_t longest = a->extends ? longest_row(leader, b->rows) : 0;
     at[0] = 0;
-    for (int64_t r = 0; r < b->rows; r++) {
-        int64_t n = leader->seq_offsets[r + 1] - leader->seq_offsets[r];
-        at[r + 1] = at[r] + (n < a->max_length ? n : a->max_length);
-    }
+    for (int64_t r = 0; r < b->rows; r++)
+        at[r + 1] = at[r] + steps_of_row(f, i, b, r, longest);
     f->rows.offsets[a->axis] = at;
     f->rows.n[a->axis] = at[b->rows];
     return RC_OK;
@@ -233,7 +286,7 @@ static void note_uneven(struct train_feed *f, const struct feature_batch *b)
     for (size_t i = 0; i < f->m->inputs.n && !f->uneven.feature; i++) {
         const struct model_input *in = &f->m->inputs.at[i];
         int64_t at = axis_at(f, in->axis);
-        if (at < 0)
+        if (at < 0 || f->m->axes.at[at].extends)
             continue;
         const int64_t *o = b->at[f->feature_at[i]].seq_offsets;
         const int64_t *leader = b->at[f->leader_at[at]].seq_offsets;
@@ -287,12 +340,17 @@ static enum rc fitted_steps(struct train_feed *f, size_t i, const struct feature
     return RC_OK;
 }
 
+static struct embed_slot_ids *slot_of(struct train_feed *f, const struct model_input *in)
+{
+    return in->dense ? &f->dense[in->slot] : &f->slots[in->slot];
+}
+
 static enum rc lay_out_ids(struct train_feed *f, size_t i, const struct feature_batch *b,
                            struct err *err)
 {
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
-    struct embed_slot_ids *to = &f->slots[in->slot];
+    struct embed_slot_ids *to = slot_of(f, in);
     if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
         if (in->first_only && !o->single)
             return first_ids(f, i, o, to, err);
@@ -322,7 +380,7 @@ static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_bat
     const struct model_input *in = &f->m->inputs.at[i];
     enum rc rc = lay_out_ids(f, i, b, err);
     if (in->unweighted)
-        f->slots[in->slot].weights = NULL;
+        slot_of(f, in)->weights = NULL;
     return rc;
 }
 
@@ -364,7 +422,8 @@ static bool counts_classes(const struct model_task *t)
 static bool wants_probability(const struct model_task *t)
 {
     for (int64_t i = 0; i < t->n_losses; i++)
-        if (t->losses[i]->binary_cross_entropy || t->losses[i]->binary_focal_loss)
+        if (t->losses[i]->binary_cross_entropy || t->losses[i]->binary_focal_loss ||
+            t->losses[i]->log_loss)
             return true;
     return false;
 }
@@ -389,8 +448,8 @@ static enum rc check_class(const struct model_task *t, int64_t row, float label,
                      t->label, (intmax_t)row, (double)label, t->num_class - 1);
 }
 
-static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_batch *b,
-                          struct err *err)
+static enum rc check_labels(const struct train_feed *f, size_t i,
+                            const struct feature_batch *b, struct err *err)
 {
     const struct model_task *t = &f->m->tasks.at[i];
     if (!t->labels)
@@ -410,15 +469,24 @@ static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_b
         if (rc)
             return rc;
     }
-    graph_set(f->m->graph, t->labels, from->values);
     return RC_OK;
 }
 
-/* Where a column of the model's own stands among the targets. */
-static enum rc set_column(struct train_feed *f, const struct model_column *c,
-                          const struct feature_batch *b, struct err *err)
+static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_batch *b,
+                          struct err *err)
 {
-    int64_t at = target_at(b, c->name, FEATURE_LABEL);
+    const struct model_task *t = &f->m->tasks.at[i];
+    enum rc rc = check_labels(f, i, b, err);
+    if (!rc && t->labels)
+        graph_set(f->m->graph, t->labels, b->targets[f->label_at[i]].values);
+    return rc;
+}
+
+/* Where a column of the model's own stands among the targets. */
+static enum rc check_column(const struct model_column *c, const struct feature_batch *b,
+                            int64_t *target, struct err *err)
+{
+    int64_t at = *target = target_at(b, c->name, FEATURE_LABEL);
     if (at < 0 || b->targets[at].offsets)
         return err_coded(err, RC_INVAL, E1401, "column '%s' is %s", c->name,
                          at < 0 ? "no label of data_config" : "a list");
@@ -430,8 +498,29 @@ static enum rc set_column(struct train_feed *f, const struct model_column *c,
                 "column '%s': row %jd of the batch is %g, not one of 0 to %jd", c->name,
                 (intmax_t)r, (double)x, (intmax_t)(c->below - 1));
     }
-    graph_set(f->m->graph, c->val, b->targets[at].values);
     return RC_OK;
+}
+
+static enum rc set_column(struct train_feed *f, const struct model_column *c,
+                          const struct feature_batch *b, struct err *err)
+{
+    int64_t at;
+    enum rc rc = check_column(c, b, &at, err);
+    if (!rc)
+        graph_set(f->m->graph, c->val, b->targets[at].values);
+    return rc;
+}
+
+enum rc train_feed_check(const struct train_feed *f, const struct feature_batch *b,
+                         struct err *err)
+{
+    enum rc rc = RC_OK;
+    int64_t at;
+    for (size_t i = 0; i < f->m->tasks.n && !rc; i++)
+        rc = check_labels(f, i, b, err);
+    for (size_t i = 0; i < f->m->columns.n && !rc; i++)
+        rc = check_column(&f->m->columns.at[i], b, &at, err);
+    return rc;
 }
 
 static enum rc set_weights(struct train_feed *f, size_t i, const struct feature_batch *b,
@@ -488,7 +577,10 @@ enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
 {
     enum rc rc = RC_OK;
     f->batch = b;
-    f->rows = (struct nn_batch_rows){.n = {b->rows}};
+    for (int i = 0; i < graph_n_axes(f->m->graph); i++) {
+        f->rows.n[i] = i == AXIS_BATCH ? b->rows : 0;
+        f->rows.offsets[i] = NULL;
+    }
     for (size_t i = 0; i < f->m->axes.n && !rc; i++)
         rc = set_axis(f, i, b, err);
     if (!rc)
@@ -515,10 +607,18 @@ enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
         if (f->fills[i])
             graph_write_end(m->graph, m->inputs.at[i].val);
     }
+    for (size_t i = 0; i < m->axes.n; i++)
+        if (m->axes.at[i].own || m->axes.at[i].share)
+            set_steps(f, i, b);
     return targets ? set_targets(f, b, err) : RC_OK;
 }
 
 const struct embed_slot_ids *train_feed_ids(const struct train_feed *f)
 {
     return f->slots;
+}
+
+const struct embed_slot_ids *train_feed_dense_ids(const struct train_feed *f)
+{
+    return f->dense;
 }

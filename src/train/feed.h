@@ -29,8 +29,15 @@ enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
  * (a label that is not a number), RC_NOMEM.
  */
 enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err) MUST_CHECK;
+/* Whether labels and other columns of a batch are what the model's losses take, without
+ * running it. RC_INVAL E1401.
+ */
+enum rc train_feed_check(const struct train_feed *f, const struct feature_batch *b,
+                         struct err *err) MUST_CHECK;
 /* The ids of that batch, for lookup_prepare(); borrowed until the next. */
 const struct embed_slot_ids *train_feed_ids(const struct train_feed *f);
+/* The same for those of model.dense. */
+const struct embed_slot_ids *train_feed_dense_ids(const struct train_feed *f);
 /* A sequence that had another number of steps in some row than the one that leads its
  * group, by whose steps it is cut or filled up: the first one seen.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring with one writer and one reader. The reader keeps the slot that it was given
- * until it asks for the next, so a ring of depth d has at most d - 1 batches waiting.
+ * until it asks for the next (or, with .keeps, for one behind that), so a ring of depth d has
+ * at most d - 1 batches waiting.
  */
 #include "train/feeder.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -37,7 +39,7 @@ struct train_feeder {
     pthread_t thread;
     bool started;
     int64_t wait_ns; /* the reader's own */
-    bool holds;      /* the reader has ring[head] */
+    int held;        /* slots that the reader has: ring[head] and on */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -164,7 +166,9 @@ static void *feeder_thread(void *arg)
 
 static void make_ring(struct train_feeder *f)
 {
-    f->depth = f->conf.depth > 1 ? f->conf.depth : DEPTH;
+    if (f->conf.keeps < 1)
+        f->conf.keeps = 1;
+    f->depth = (f->conf.depth > 1 ? f->conf.depth : DEPTH) + f->conf.keeps - 1;
     f->ring = mem_calloc((size_t)f->depth, sizeof(*f->ring));
     for (int i = 0; i < f->depth; i++) {
         f->ring[i].features = feature_batch_create(f->conf.plan);
@@ -244,6 +248,7 @@ void train_feeder_close(struct train_feeder *f)
         feature_batch_destroy(f->ring[i].features);
         buf_release(&f->ring[i].position);
         buf_release(&f->ring[i].outside);
+        train_where_release(&f->ring[i].where);
     }
     mem_free(f->ring);
     feature_scratch_destroy(f->scratch);
@@ -259,11 +264,11 @@ void train_feeder_close(struct train_feeder *f)
 
 static void give_back(struct train_feeder *f)
 {
-    if (!f->holds)
+    if (f->held < f->conf.keeps)
         return;
     f->head = (f->head + 1) % f->depth;
     f->n--;
-    f->holds = false;
+    f->held--;
     pthread_cond_broadcast(&f->changed);
 }
 
@@ -273,13 +278,14 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct 
     *out = (struct train_fed){0};
     pthread_mutex_lock(&f->lock);
     give_back(f);
-    while (f->n == 0 && !f->ended)
+    while (f->n == f->held && !f->ended)
         pthread_cond_wait(&f->changed, &f->lock);
-    enum rc rc = f->n ? RC_OK : f->rc;
+    bool more = f->n > f->held;
+    enum rc rc = more ? RC_OK : f->rc;
     if (rc && err)
         *err = f->err;
-    f->holds = f->n > 0;
-    struct feeder_slot *s = f->holds ? &f->ring[f->head] : NULL;
+    struct feeder_slot *s = more ? &f->ring[(f->head + f->held) % f->depth] : NULL;
+    f->held += more;
     pthread_mutex_unlock(&f->lock);
     f->wait_ns += clock_mono_ns() - start;
     if (s)
@@ -295,12 +301,23 @@ enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct 
     return rc;
 }
 
+struct feature_batch *train_feeder_swap(struct train_feeder *f,
+                                        struct feature_batch *spare)
+{
+    assert(f->held > 0);
+    struct feeder_slot *s = &f->ring[(f->head + f->held - 1) % f->depth];
+    struct feature_batch *out = s->features;
+    assert(!s->pass_end);
+    s->features = spare;
+    return out;
+}
+
 void train_feeder_outside(struct train_feeder *f, bool pass, struct buf *out)
 {
     pthread_mutex_lock(&f->lock);
     for (int i = 0; i < f->n; i++) { /* of passes that ended, and have not been told */
         struct feeder_slot *s = &f->ring[(f->head + i) % f->depth];
-        if (s->pass_end && (!pass || i == 0)) {
+        if (s->pass_end && (!pass || i == f->held - 1)) {
             buf_puts(out, buf_str(&s->outside));
             buf_clear(&s->outside);
         }

@@ -22,6 +22,7 @@ struct train_feeder_conf {
     const struct feature_plan *plan;    /* borrowed */
     const struct data_schema *columns;  /* types that they must have; NULL: any */
     int depth;                          /* batches made ahead; 0: 3 */
+    int keeps;                          /* batches that stay the reader's; 0: 1 */
     int64_t epochs;                     /* passes over the data; 0: without end */
     bool positions;                     /* keep the dataset's position of each batch */
     const struct sampler_conf *sampler; /* NULL: none; only used by train_feeder_open() */
@@ -29,7 +30,7 @@ struct train_feeder_conf {
     uint64_t first_step; /* number of the first batch, for sampler and mask */
 };
 
-/* One batch, the feeder's until the next train_feeder_next(). */
+/* One batch, the reader's until .keeps others have followed. */
 struct train_fed {
     const struct feature_batch *features; /* NULL: the end of a pass */
     const char *position; /* JSON, behind this batch; NULL without .positions */
@@ -51,6 +52,11 @@ void train_feeder_close(struct train_feeder *f); /* NULL is fine; stops the thre
  */
 enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out,
                           struct err *err) MUST_CHECK;
+/* The batch that was handed out last becomes the caller's; `spare`, of the same plan, is
+ * used in its place.
+ */
+struct feature_batch *train_feeder_swap(struct train_feeder *f,
+                                        struct feature_batch *spare) MUST_CHECK;
 
 /* Lines about values outside their tables: of the pass whose end was handed out last, or
  * of what has been read since.

@@ -104,6 +104,7 @@ static void list_rest(const struct ckpt_report *r, struct train_fine_tune_result
     list_names(r, CKPT_SHAPE, false, out->shapes, sizeof(out->shapes));
     list_names(r, CKPT_EXTRA, false, out->extra, sizeof(out->extra));
     list_names(r, CKPT_MEANING, true, out->meanings, sizeof(out->meanings));
+    list_names(r, CKPT_MOVED, true, out->moved, sizeof(out->moved));
 }
 
 enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
@@ -124,8 +125,9 @@ enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
         how.map = &map;
     }
     state.params = graph_params(s->model->graph, &state.n_params);
-    struct train_row_meaning *meaning = train_row_meaning_create(s, c);
+    struct train_row_meaning *meaning = train_row_meaning_create(s, c, false);
     how.other_rows = train_row_meaning_differs;
+    how.rows_then = train_row_meaning_rows;
     how.arg = meaning;
     enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
     train_row_meaning_destroy(meaning);

@@ -13,6 +13,7 @@ struct train_fine_tune_result {
      * the checkpoint does not have, that have another shape there, that only it has.
      */
     char missing[300], shapes[300], extra[300];
+    char moved[400];    /* tables whose rows went where their words are now */
     char meanings[400]; /* tables whose rows stand for other ids there, and why */
 };
 

@@ -12,6 +12,15 @@ static void keep_first(struct train_outside *o, size_t i, const struct feature_o
     o->first[i] = mem_printf("%s, %s", f->outside.value, at.msg);
 }
 
+static void make_room(struct train_outside *o, size_t features)
+{
+    if (o->n)
+        return;
+    o->features = features;
+    o->n = mem_calloc(o->features, sizeof(*o->n));
+    o->first = mem_calloc(o->features, sizeof(*o->first));
+}
+
 void train_outside_add(struct train_outside *o, const struct feature_plan *plan,
                        const struct feature_batch *b, const struct train_where *where)
 {
@@ -19,16 +28,30 @@ void train_outside_add(struct train_outside *o, const struct feature_plan *plan,
         const struct feature_out *f = &b->at[i];
         if (!f->outside.n)
             continue;
-        if (!o->n) {
-            o->features = feature_plan_count(plan);
-            o->n = mem_calloc(o->features, sizeof(*o->n));
-            o->first = mem_calloc(o->features, sizeof(*o->first));
-        }
+        make_room(o, feature_plan_count(plan));
         if (!o->first[i])
             keep_first(o, i, f, where);
         o->n[i] += f->outside.n;
         o->all += f->outside.n;
     }
+}
+
+void train_outside_merge(struct train_outside *o, struct train_outside *more)
+{
+    if (!more->all)
+        return;
+    make_room(o, more->features);
+    for (size_t i = 0; i < more->features; i++) {
+        o->n[i] += more->n[i];
+        more->n[i] = 0;
+        if (o->first[i])
+            mem_free(more->first[i]);
+        else
+            o->first[i] = more->first[i];
+        more->first[i] = NULL;
+    }
+    o->all += more->all;
+    more->all = 0;
 }
 
 void train_outside_take(struct train_outside *o, const struct feature_plan *plan,

@@ -20,6 +20,8 @@ struct train_outside {
 /* What features of a batch had, whose rows are `where`. */
 void train_outside_add(struct train_outside *o, const struct feature_plan *plan,
                        const struct feature_batch *b, const struct train_where *where);
+/* Those of rows behind the ones that `o` has counted; `more` is 0 again. */
+void train_outside_merge(struct train_outside *o, struct train_outside *more);
 /* A line for each feature that had some; the counts are 0 again. */
 void train_outside_take(struct train_outside *o, const struct feature_plan *plan,
                         struct buf *out);

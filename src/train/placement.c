@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns tables and their uses into what the planner takes, with the memory that the dense
- * part and batches under way leave. For training the choice is narrowed to what the lookup
- * can do and memory is not looked at, so that all ranks come to the same placement without
- * a word to each other.
+ * part and batches under way leave. For training tables without limits are spread over
+ * all ranks and memory is not looked at, so that all ranks come to the same placement
+ * without a word to each other.
  */
 #include "train/placement.h"
 
@@ -59,12 +59,14 @@ static void add_tables(struct train_placement *p, const struct lookup *l)
     }
 }
 
-static void add_uses(struct train_placement *p, const struct train_session *s)
+/* Limits of features count before those of an earlier plan, these before the model's. */
+static void add_uses(struct train_placement *p, const struct train_session *s,
+                     const struct train_pins *pins)
 {
     const struct model *m = s->model;
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
-        if (in->slot < 0)
+        if (in->slot < 0 || in->dense)
             continue;
         struct dist_plan_table *t =
             &p->tables.at[lookup_slot(m->lookup, in->slot)->table];
@@ -73,8 +75,13 @@ static void add_uses(struct train_placement *p, const struct train_session *s)
         t->weighted = t->weighted || (in->feature->weighted && !in->unweighted);
         limit(t, in->feature->embedding_constraints);
     }
-    for (size_t i = 0; i < p->tables.n; i++)
-        limit(&p->tables.at[i], s->conf->train_config->global_embedding_constraints);
+    for (size_t i = 0; i < p->tables.n; i++) {
+        struct dist_plan_table *t = &p->tables.at[i];
+        enum dist_kind pin = train_pins_find(pins, t->name);
+        if (!t->kinds && !t->keyed && pin != DIST_KINDS)
+            t->kinds = 1u << pin;
+        limit(t, s->conf->train_config->global_embedding_constraints);
+    }
 }
 
 /* Rows of a batch, with those that a sampler adds. */
@@ -119,7 +126,7 @@ enum rc train_placement_make(struct train_placement *out, const struct train_ses
     if (conf->bins > 0)
         t->host_bins = conf->bins;
     add_tables(out, s->model->lookup);
-    add_uses(out, s);
+    add_uses(out, s, NULL);
     t->host_bytes = room_for_tables(out, s, conf);
     return dist_plan_make(t, out->tables.at, (int)out->tables.n, &out->plan, err);
 }
@@ -130,60 +137,88 @@ void train_placement_release(struct train_placement *p)
     VEC_RELEASE(&p->tables);
 }
 
-/* Where the planner puts a table whose kind the lookup can do. */
-static struct dist_place place_of(const struct dist_plan_option *o, int local)
+/* --- of a training --- */
+
+#define BIT(kind) (1u << (kind))
+#define CUT_COLUMNS (BIT(DIST_COLUMN_WISE) | BIT(DIST_TABLE_COLUMN_WISE) | BIT(DIST_GRID))
+
+/* Where the planner puts the parts of a table; 0: its rows lie on all ranks. */
+static int parts_of(const struct dist_plan_option *o, int local, struct dist_part *out)
 {
-    if (o->kind == DIST_TABLE_WISE)
-        return (struct dist_place){.first = o->shards[0].rank, .n = 1};
-    return (struct dist_place){.first = o->shards[0].rank, .n = local};
+    int step = o->kind == DIST_GRID ? local : 1, n = 0;
+    struct dist_place place = {.n = step};
+    if (o->kind == DIST_ROW_WISE)
+        return 0;
+    if (o->kind == DIST_DATA_PARALLEL || o->kind == DIST_TABLE_ROW_WISE) {
+        out[0] = (struct dist_part){.place.copies = o->kind == DIST_DATA_PARALLEL};
+        if (o->kind == DIST_TABLE_ROW_WISE)
+            out[0].place = (struct dist_place){.first = o->shards[0].rank, .n = local};
+        return 1;
+    }
+    for (int i = 0; i < o->n; i += step) {
+        place.first = o->shards[i].rank;
+        out[n] = (struct dist_part){
+            .place = place, .col = n * o->shards[i].cols, .dim = o->shards[i].cols};
+        n++;
+    }
+    return n;
 }
 
-/* All ranks may keep rows anyway, or a kind that spreads them is allowed. */
-static bool is_free(const struct dist_plan_table *t)
+static enum rc place_table(struct lookup *l, int table, const struct dist_plan_option *o,
+                           int local, struct err *err)
 {
-    return t->keyed || !t->kinds || t->kinds & 1u << DIST_ROW_WISE;
+    struct dist_part parts[EMBED_DIM_MAX];
+    int n = parts_of(o, local, parts);
+    return n ? dist_sharded_place(l, table, parts, n, err) : RC_OK;
 }
 
-static bool can_keep(const struct dist_plan_table *t)
+/* Columns are cut only where each weight moves for itself: a rule that looks at the whole
+ * row would give other values. The row stays whole then.
+ */
+static void keep_rows_whole(struct dist_plan_table *t)
 {
-    return t->kinds & (1u << DIST_TABLE_WISE | 1u << DIST_TABLE_ROW_WISE);
+    unsigned kinds = t->kinds & ~CUT_COLUMNS;
+    if (!kinds && t->kinds & (BIT(DIST_COLUMN_WISE) | BIT(DIST_TABLE_COLUMN_WISE)))
+        kinds = BIT(DIST_TABLE_WISE);
+    t->kinds = kinds ? kinds : BIT(DIST_ROW_WISE);
 }
 
-/* The planner may choose among what the lookup can do. */
-static bool narrow(struct train_placement *p, const char **unmet)
+/* Tables without limits are spread over all ranks. */
+static void narrow(struct train_placement *p, const struct lookup *l, const char **whole)
 {
-    bool any = false;
     for (size_t i = 0; i < p->tables.n; i++) {
         struct dist_plan_table *t = &p->tables.at[i];
-        if (!is_free(t) && !can_keep(t))
-            *unmet = t->name;
-        if (is_free(t) || !can_keep(t)) {
-            t->kinds = 1u << DIST_ROW_WISE;
+        const struct embed_table_conf *c = lookup_table(l, (int)i);
+        if (t->keyed || !t->kinds || t->kinds & BIT(DIST_ROW_WISE)) {
+            t->kinds = BIT(DIST_ROW_WISE);
             continue;
         }
-        t->kinds &= 1u << DIST_TABLE_WISE | 1u << DIST_TABLE_ROW_WISE;
-        any = true;
+        if (!(t->kinds & CUT_COLUMNS) || embed_row_opt_each(c->opt.kind))
+            continue;
+        if (!(t->kinds & ~CUT_COLUMNS))
+            *whole = t->name;
+        keep_rows_whole(t);
     }
-    return any;
 }
 
-enum rc train_placement_apply(struct train_session *s, const char **unmet,
+enum rc train_placement_apply(struct train_session *s, const struct train_pins *pins,
+                              struct train_placement *p, const char **whole,
                               struct err *err)
 {
+    struct lookup *l = s->model->lookup;
     int world = comm_world(s->options.comm);
     int local =
         s->options.local > 0 && world % s->options.local == 0 ? s->options.local : world;
-    struct train_placement p = {.topology = dist_topology_of(world, local, batch_of(s))};
-    enum rc rc = RC_OK;
-    *unmet = NULL;
-    p.topology.host_bytes = (double)PLENTY;
-    add_tables(&p, s->model->lookup);
-    add_uses(&p, s);
-    if (world > 1 && narrow(&p, unmet))
-        rc = dist_plan_make(&p.topology, p.tables.at, (int)p.tables.n, &p.plan, err);
-    for (int i = 0; i < p.plan.n && !rc; i++)
-        if (p.plan.at[i].kind != DIST_ROW_WISE)
-            dist_sharded_place(s->model->lookup, i, place_of(&p.plan.at[i], local));
-    train_placement_release(&p);
+    *p =
+        (struct train_placement){.topology = dist_topology_of(world, local, batch_of(s))};
+    *whole = NULL;
+    p->topology.host_bytes = (double)PLENTY;
+    add_tables(p, l);
+    add_uses(p, s, pins);
+    narrow(p, l, whole);
+    enum rc rc =
+        dist_plan_make(&p->topology, p->tables.at, (int)p->tables.n, &p->plan, err);
+    for (int i = 0; i < p->plan.n && !rc; i++)
+        rc = place_table(l, i, &p->plan.at[i], local, err);
     return rc;
 }

@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "dist/plan.h"
+#include "train/plan_file.h"
 #include "train/session.h"
 
 struct train_placement_conf {
@@ -34,12 +35,13 @@ enum rc train_placement_make(struct train_placement *out, const struct train_ses
                              struct err *err) MUST_CHECK;
 void train_placement_release(struct train_placement *p);
 
-/* Of a session with several ranks: tables whose limits the lookup can keep to (table_wise,
- * table_row_wise) lie where the planner puts them, the others on all ranks. Every rank
- * comes to the same. A table whose limits it cannot keep to is named in *unmet (borrowed),
- * NULL: none.
+/* Of a session with several ranks: tables with limits lie where the planner puts them,
+ * the others on all ranks. Every rank comes to the same. `pins`, of an earlier plan, may be
+ * NULL. *whole (borrowed): a table whose limits want columns cut, but whose optimizer needs
+ * whole rows; NULL: none. The caller releases *out in any case.
  */
-enum rc train_placement_apply(struct train_session *s, const char **unmet,
+enum rc train_placement_apply(struct train_session *s, const struct train_pins *pins,
+                              struct train_placement *out, const char **whole,
                               struct err *err) MUST_CHECK;
 
 #endif

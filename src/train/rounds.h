@@ -25,7 +25,7 @@ struct train_rounds_conf {
 };
 
 /* What one rank asks of all. */
-enum { ROUND_STOP = 1, ROUND_SAVE = 2 };
+enum { ROUND_STOP = 1, ROUND_SAVE = 2, ROUND_DUMP = 4 };
 
 /* What a step took on one rank. */
 struct train_pace {
@@ -52,6 +52,12 @@ void train_rounds_close(struct train_rounds *r); /* NULL is fine */
 
 enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_round *out,
                           struct err *err) MUST_CHECK;
+/* Draws the batch that the next train_rounds_next() will give, whose `ask` is this one then:
+ * at[shards.n], NULL for a shard without rows. The session's courier tells the other ranks
+ * meanwhile. The batch at hand stays valid. What goes wrong is said by that call.
+ */
+void train_rounds_ahead(struct train_rounds *r, unsigned ask,
+                        const struct feature_batch *const **at);
 
 /* Behind the last batch of all shards, the text that dataset_tell() gives one of; nothing
  * before the first. Collective.
@@ -67,6 +73,9 @@ void train_rounds_name(const struct train_rounds *r, int shard, struct err *err)
 /* As their namesakes of a feeder. */
 const char *train_rounds_notes(const struct train_rounds *r);
 int64_t train_rounds_rows(const struct train_rounds *r);
+/* RC_INVAL E1406, when not one batch came: there are no rows, or fewer than shards. */
+enum rc train_rounds_no_rows(const struct train_rounds *r, const char *path,
+                             struct err *err) MUST_CHECK;
 uint64_t train_rounds_digest(const struct train_rounds *r);
 /* Lines about values outside their tables, of this rank: of the pass that just ended
  * (`pass`), or of what has been read since.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows, columns and names are those of TorchEasyRec, so that what reads its files reads
- * these. A file appears whole or not at all; a dump without rows writes none.
+ * these. A file appears whole or not at all; a dump without rows writes none, unless there
+ * are several ranks: then each has a file, with the rows that it keeps.
  *
  * Under INT8 a row is its values in steps of `scale` from `offset` on, a byte each, and
  * behind them scale and offset as 16-bit floats. Both are rounded to 16 bits before they
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "data/writer.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
@@ -23,16 +25,20 @@
 #define BATCH_ROWS 8192
 #define F16_MOST 65504.0
 #define LEVELS 255
-#define TAIL 4 /* bytes of scale and offset */
+#define UNSET 0xff /* of each byte of a value: a NaN that no computation gives */
+#define TAIL 4     /* bytes of scale and offset */
 
 enum { STEP, RANK, WORLD, FEATURE, TABLE, KEY, VALUES, SOURCE, COLUMNS };
 
 struct train_row_dump {
     const struct pc_DeltaEmbeddingDumpConfig *conf; /* borrowed */
     struct lookup *lookup;                          /* borrowed */
-    char *dir;                                      /* owned */
-    bool bytes;                                     /* INT8 */
-    int64_t due_ns;                                 /* of an interval of minutes */
+    const struct graph *graph; /* borrowed: whose device is waited for */
+    char *dir;                 /* owned */
+    bool bytes;                /* INT8 */
+    int rank, world;
+    uint64_t last;  /* step of the last file; 0: none */
+    int64_t due_ns; /* of an interval of minutes */
     struct data_schema schema;
 };
 
@@ -70,19 +76,23 @@ static enum rc check_widths(const struct train_row_dump *d, struct err *err)
 }
 
 enum rc train_row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
-                              const char *model_dir, struct lookup *lookup,
-                              struct train_row_dump **out, struct err *err)
+                              const char *model_dir, const struct model *model,
+                              const struct comm *comm, struct train_row_dump **out,
+                              struct err *err)
 {
     struct train_row_dump *d = mem_calloc(1, sizeof(*d));
     bool named = conf->output_dir && conf->output_dir[0];
     d->conf = conf;
-    d->lookup = lookup;
+    d->lookup = model->lookup;
+    d->graph = model->graph;
+    d->rank = comm_rank(comm);
+    d->world = comm_world(comm);
     d->bytes = conf->quant_type == pc_DeltaEmbeddingQuantType_DELTA_EMBEDDING_QUANT_INT8;
     d->dir = named ? mem_strdup(conf->output_dir) : fs_join(model_dir, DELTA_DIR);
     make_schema(d);
     enum rc rc = check_widths(d, err);
     if (!rc)
-        rc = lookup_track(lookup, err);
+        rc = lookup_track(d->lookup, err);
     if (rc)
         train_row_dump_destroy(d);
     else
@@ -179,7 +189,7 @@ struct dump_table {
 static enum rc flush_rows(struct dump *x, struct err *err)
 {
     enum rc rc = batch_finish(&x->batch, err);
-    if (!rc && x->batch.n && !x->writer)
+    if (!rc && (x->batch.n || x->d->world > 1) && !x->writer)
         rc = writer_open(x->path, &writer_parquet, &x->d->schema,
                          &(struct writer_conf){0}, &x->writer, err);
     if (!rc && x->batch.n)
@@ -208,18 +218,31 @@ static enum rc add_values(struct dump *x, const struct dump_table *at, int64_t i
     return rc ? rc : column_add_nested(list, err);
 }
 
+/* Whether a row's last value is as it was before peek(). */
+static bool is_unset(const float *w, int64_t dim)
+{
+    static const unsigned char unset[sizeof(float)] = {UNSET, UNSET, UNSET, UNSET};
+    return memcmp(w + dim - 1, unset, sizeof(unset)) == 0;
+}
+
 static enum rc add_row(struct dump *x, const struct dump_table *at, int64_t id,
                        struct err *err)
 {
     struct column *c = x->batch.cols;
     float w[EMBED_DIM_MAX];
+    memset(w, UNSET, (size_t)at->t->dim * sizeof(*w));
     if (!lookup_peek(x->d->lookup, at->number, id, w))
         return RC_OK;
+    if (is_unset(w, at->t->dim))
+        return err_coded(
+            err, RC_INVAL, E0011,
+            "table '%s': peek() gave no values of id %jd, and said that it did",
+            at->t->name, (intmax_t)id);
     enum rc rc = column_add_i64(&c[STEP], (int64_t)x->step, err);
     if (!rc)
-        rc = column_add_i32(&c[RANK], 0, err);
+        rc = column_add_i32(&c[RANK], x->d->rank, err);
     if (!rc)
-        rc = column_add_i32(&c[WORLD], 1, err);
+        rc = column_add_i32(&c[WORLD], x->d->world, err);
     if (!rc)
         rc = column_add_str(&c[FEATURE], at->features, err);
     if (!rc)
@@ -251,28 +274,45 @@ static enum rc add_table(struct dump *x, int number, struct err *err)
     return rc;
 }
 
-static enum rc write_dump(struct train_row_dump *d, uint64_t step, struct err *err)
+/* Of several ranks in a directory of the step. */
+static enum rc place_file(const struct train_row_dump *d, uint64_t step, char **path,
+                          struct err *err)
 {
     const char *prefix = d->conf->file_prefix && d->conf->file_prefix[0]
                              ? d->conf->file_prefix
                              : "delta_embedding";
+    if (d->world == 1) {
+        *path = mem_printf("%s/%s_step_%ju.parquet", d->dir, prefix, (uintmax_t)step);
+        return RC_OK;
+    }
+    char *dir = mem_printf("%s/step_%ju", d->dir, (uintmax_t)step);
+    enum rc rc = io_is_remote(dir) ? RC_OK : fs_mkdirs(dir, 0755, err);
+    *path = mem_printf("%s/%s_step_%ju_rank_%d_of_%d.parquet", dir, prefix,
+                       (uintmax_t)step, d->rank, d->world);
+    mem_free(dir);
+    return rc;
+}
+
+static enum rc write_dump(struct train_row_dump *d, uint64_t step, struct err *err)
+{
     struct dump x = {.d = d, .step = step};
-    char *file = mem_printf("%s_step_%ju.parquet", prefix, (uintmax_t)step);
-    x.path = fs_join(d->dir, file);
+    enum rc rc = place_file(d, step, &x.path, err);
     batch_init(&x.batch, &d->schema);
-    enum rc rc = RC_OK;
     for (int i = 0; i < lookup_n_tables(d->lookup) && !rc; i++)
         rc = add_table(&x, i, err);
     if (!rc)
         rc = flush_rows(&x, err);
+    if (!rc) /* rows may have come from a device */
+        rc = graph_wait(d->graph, err);
     if (!rc && x.writer)
         rc = writer_commit(x.writer, err);
     else
         writer_abandon(x.writer);
-    if (!rc)
+    if (!rc) {
         lookup_forget_touched(d->lookup);
+        d->last = step;
+    }
     batch_release(&x.batch);
-    mem_free(file);
     mem_free(x.path);
     return rc ? err_wrap(err, rc, "delta_embedding_dump_config") : RC_OK;
 }
@@ -287,17 +327,23 @@ static bool clock_is_due(struct train_row_dump *d)
     return true;
 }
 
-enum rc train_row_dump_step(struct train_row_dump *d, uint64_t step, struct err *err)
+bool train_row_dump_asks(struct train_row_dump *d)
+{
+    return d && d->conf->has_dump_interval_minutes && clock_is_due(d);
+}
+
+enum rc train_row_dump_step(struct train_row_dump *d, uint64_t step, bool asked,
+                            struct err *err)
 {
     if (!d)
         return RC_OK;
     bool due = d->conf->has_dump_interval_minutes
-                   ? clock_is_due(d)
+                   ? asked
                    : step > 0 && step % d->conf->dump_interval_steps == 0;
     return due && step > 0 ? write_dump(d, step, err) : RC_OK;
 }
 
 enum rc train_row_dump_end(struct train_row_dump *d, uint64_t step, struct err *err)
 {
-    return d && step > 0 ? write_dump(d, step, err) : RC_OK;
+    return d && step > 0 && step != d->last ? write_dump(d, step, err) : RC_OK;
 }

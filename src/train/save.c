@@ -12,6 +12,9 @@
 #include "ckpt/state.h"
 #include "text/json.h"
 #include "train/columns.h"
+#include "train/dense_tables.h"
+#include "train/row_meaning.h"
+#include "train/vocabularies.h"
 
 #define OPTIM_PREFIX "optimizer."
 #define EMA_PREFIX "ema."
@@ -104,7 +107,7 @@ static void add_counters(struct ckpt_writer *w, const struct extras *x)
 static void add_session(struct ckpt_writer *w, const struct train_session *s)
 {
     struct buf b;
-    buf_init(&b, 4096);
+    buf_init(&b, (size_t)1 << 24);
     buf_printf(&b, "{\"step\": %ju, \"epoch\": %ju, \"rows\": %ju, \"seed\": %ju",
                (uintmax_t)s->step, (uintmax_t)s->epoch, (uintmax_t)s->rows,
                (uintmax_t)s->options.seed);
@@ -116,6 +119,7 @@ static void add_session(struct ckpt_writer *w, const struct train_session *s)
     if (s->data_step)
         buf_printf(&b, ", \"data_step\": %ju, \"data_epoch\": %ju",
                    (uintmax_t)s->data_step, (uintmax_t)s->data_epoch);
+    train_dense_tables_print(s->model, &b);
     buf_putc(&b, '}');
     ckpt_add_json(w, "session", buf_str(&b));
     buf_release(&b);
@@ -129,6 +133,15 @@ static void add_columns(struct ckpt_writer *w, const struct train_session *s)
     buf_init(&b, (size_t)1 << 28);
     train_columns_print(&s->columns, &b);
     ckpt_add_json(w, TRAIN_COLUMNS, buf_str(&b));
+    buf_release(&b);
+}
+
+static void add_vocabularies(struct ckpt_writer *w, const struct train_session *s)
+{
+    struct buf b;
+    buf_init(&b, (size_t)1 << 30);
+    if (train_vocabularies_print(s->plan, &b))
+        ckpt_add_json(w, TRAIN_VOCABULARIES, buf_str(&b));
     buf_release(&b);
 }
 
@@ -148,6 +161,7 @@ struct ckpt_writer *train_session_save(const struct train_session *s,
     add_counters(w, &x);
     add_session(w, s);
     add_columns(w, s);
+    add_vocabularies(w, s);
     if (position)
         ckpt_add_json(w, "data", position);
     extras_release(&x);
@@ -172,12 +186,26 @@ static const void *counter_values(const struct node *blob, const struct nn_state
     return it->type == STATE_I64 ? (const void *)ints : (const void *)reals;
 }
 
+/* Rows that mean other ids (another vocabulary of the same size) are a mismatch, too. */
+static enum rc load_same_rows(const struct train_session *s, const struct ckpt *c,
+                              const struct ckpt_state *state, struct ckpt_load *how,
+                              struct err *err)
+{
+    struct ckpt_report report = {0};
+    struct train_row_meaning *meaning = train_row_meaning_create(s, c, true);
+    how->other_rows = train_row_meaning_differs;
+    how->arg = meaning;
+    enum rc rc = ckpt_load_state(c, state, how, &report, err);
+    train_row_meaning_destroy(meaning);
+    ckpt_report_release(&report);
+    return rc;
+}
+
 /* Into memory of its own first, so that a checkpoint that does not fit changes nothing.
  */
 static enum rc load_all(struct train_session *s, const struct ckpt *c, struct err *err)
 {
     struct ckpt_state state = state_of(s);
-    struct ckpt_report report = {0};
     struct ckpt_load how = {.partial = false};
     struct arena a = {0};
     struct nn_state found = {0};
@@ -198,14 +226,13 @@ static enum rc load_all(struct train_session *s, const struct ckpt *c, struct er
     }
     state.arrays = x.arrays.at;
     state.n_arrays = x.arrays.n;
-    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
+    enum rc rc = load_same_rows(s, c, &state, &how, err);
     if (!rc)
         rc = optim_load(s->optim, &found, NULL, err);
     if (!rc && s->ema)
         rc = optim_ema_load(s->ema, EMA_PREFIX, &found, err);
     if (!rc)
         rc = optim_scaler_load(&s->scaler, &found, err);
-    ckpt_report_release(&report);
     extras_release(&x);
     nn_state_release(&found);
     arena_release(&a);
@@ -273,11 +300,8 @@ static enum rc load_tensors(struct train_session *s, const struct ckpt *c,
                             struct err *err)
 {
     struct ckpt_state state = state_of(s);
-    struct ckpt_report report = {0};
     struct ckpt_load how = {.partial = false, .no_optimizer = true};
-    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
-    ckpt_report_release(&report);
-    return rc;
+    return load_same_rows(s, c, &state, &how, err);
 }
 
 enum rc train_session_resume(struct train_session *s, const struct ckpt *c, bool fresh,

@@ -189,12 +189,25 @@ static enum rc update_metric(struct train_score *s, const struct train_session *
     return rc ? err_wrap(err, rc, "metric '%s'", e->name) : RC_OK;
 }
 
+/* A value that is refused may be one that a device failed to copy, which its next wait tells. */
+static enum rc blame_device(const struct train_session *session, enum rc rc,
+                            struct err *err)
+{
+    struct err device = {0};
+    enum rc failed = graph_wait(session->model->graph, &device);
+    if (failed && err)
+        *err = device;
+    return failed ? failed : rc;
+}
+
 enum rc train_score_batch(struct train_score *s, const struct train_session *session,
                           const struct feature_batch *b, double loss, struct err *err)
 {
     enum rc rc = make_room(s, b->rows, err);
     for (size_t i = 0; i < s->entries.n && !rc; i++)
         rc = update_metric(s, session, &s->entries.at[i], b, err);
+    if (rc)
+        return blame_device(session, rc, err);
     s->loss += loss * (double)b->rows;
     for (size_t i = 0; i < s->n_each; i++) {
         double v = graph_loss_at(session->model->graph, i);

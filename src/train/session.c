@@ -9,7 +9,9 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "comm/courier.h"
 #include "dist/sharded.h"
+#include "train/dense_tables.h"
 #include "train/row_dump.h"
 #include "train/score.h"
 #include "train/source.h"
@@ -31,11 +33,6 @@ static enum rc make_optimizers(struct train_session *s, struct err *err)
                               &s->ema, err);
     if (!rc)
         rc = train_pareto_create(s->model, &s->pareto, err);
-    if (!rc && s->pareto && s->shards.total > 1)
-        rc = err_set(err, RC_UNSUPPORTED,
-                     "model_config.use_pareto_loss_weight: losses are weighed against "
-                     "each other in one shard only, not in %d",
-                     s->shards.total);
     s->accumulate =
         t->gradient_accumulation_steps > 1 ? t->gradient_accumulation_steps : 1;
     return rc;
@@ -77,12 +74,16 @@ static enum rc build_model(struct train_session *s,
                   .training = training,
                   .fixed = !training,
                   .keep = pareto,
+                  .memory = s->options.device ? 0 : s->options.memory,
                   .seed = s->options.seed},
         .row_opt = s->sparse.rule,
         .max_gradient = s->sparse.max_gradient,
         .reference = s->options.reference,
+        .dense = train_dense_tables_are,
+        .dense_arg = s,
         .table_dir = s->options.table_dir,
         .lookup = lookup_of(s),
+        .inner = s->shards.total > 1 ? s->options.lookup : NULL,
         .alone = !training,
         .rows = rows,
         .rows_arg = arg};
@@ -94,6 +95,10 @@ static enum rc make_model(struct train_session *s, struct err *err)
     enum rc rc = build_model(s, rows_of, s->plan, err);
     if (!rc)
         rc = train_feed_create(s->model, s->plan, &s->feed, err);
+    if (!rc && s->model->dense.n)
+        rc = train_dense_tables_check(s, err);
+    if (!rc)
+        model_dense_begin(s->model);
     if (!rc)
         s->vectors = mem_calloc(s->model->embedded.n + 1, sizeof(*s->vectors));
     return rc;
@@ -183,8 +188,7 @@ static enum rc try_rest(struct train_session *s, struct err *err)
         rc = train_score_create(s, false, &score, err);
     train_score_destroy(score);
     if (!rc && dump)
-        rc =
-            train_row_dump_create(dump, s->conf->model_dir, s->model->lookup, &rows, err);
+        rc = train_row_dump_create(dump, s->conf->model_dir, s->model, NULL, &rows, err);
     train_row_dump_destroy(rows);
     return rc;
 }
@@ -209,10 +213,19 @@ enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool
     return rc;
 }
 
+void train_session_quit(struct train_session *s)
+{
+    if (!s)
+        return;
+    comm_courier_destroy(s->courier);
+    s->courier = NULL;
+}
+
 void train_session_destroy(struct train_session *s)
 {
     if (!s)
         return;
+    train_session_quit(s);
     train_feed_destroy(s->feed);
     mem_free(s->vectors);
     train_shard_step_destroy(s->split);
@@ -250,8 +263,12 @@ enum rc train_session_share(const struct train_session *from, struct train_sessi
     struct param *const *values = graph_params(from->model->graph, &n_from);
     for (size_t i = 0; i < n && i < n_from; i++)
         param_set(params[i], param_read(values[i]));
-    *out = s;
-    return RC_OK;
+    rc = graph_wait(from->model->graph, err);
+    if (rc)
+        train_session_destroy(s);
+    else
+        *out = s;
+    return rc;
 }
 
 void train_session_bytes(const struct train_session *s, size_t *tables, size_t *dense,

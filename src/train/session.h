@@ -20,17 +20,26 @@
 #include "train/feed.h"
 #include "train/pareto.h"
 
+struct node;
+struct train_pins;
+
 struct train_session_options {
     struct pool *pool; /* borrowed */
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
     /* That a batch is cut into, over all ranks; 0: as many as there are ranks. */
     int shards;
     int local; /* ranks on one machine; 0: all of them */
-    /* Who keeps the tables of a run with one shard; NULL: the device, where it can, else
-     * this process.
+    /* Vectors and their gradients are rounded to bf16 between shards and tables, and
+     * travel so.
+     */
+    bool half_wire;
+    /* Who keeps the tables; of a run with several shards, those of this rank's rows, behind
+     * dist/sharded.h. NULL: with one shard the device, where it can; else this process.
      */
     const struct lookup_ops *lookup;
     const struct device *device; /* that runs the graph; NULL: the CPU */
+    /* Bytes that dense parameters and their gradients may take on the CPU; 0: any. */
+    int64_t memory;
     uint64_t seed;
     bool training; /* false: forward only; no optimizers */
     bool farm_hash;
@@ -38,7 +47,12 @@ struct train_session_options {
     bool no_places;        /* messages for others: without places in the config */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
     unsigned reference;    /* bits of model/reference.h */
-    const char *dir;       /* where relative paths of the config start; NULL: here */
+    /* Of REFERENCE_TABLES: where TorchEasyRec's planner put each table; borrowed until the
+     * session is made; NULL or empty: not known.
+     */
+    const struct train_pins *pins;
+    const struct node *dense_tables; /* the same: names, which alone count; NULL: none */
+    const char *dir; /* where relative paths of the config start; NULL: here */
 };
 
 /* When the parts of a step were over. */
@@ -59,6 +73,16 @@ struct train_session_tap {
     void *arg;
 };
 
+/* Called in a run of several ranks once the vectors of a batch are there: the next batch,
+ * as its rows on this rank (at[shards.n]), whose ids travel while this one is worked on.
+ * NULL: there is none. It is told from another one by the very pointer, which is .at of
+ * train_session_batch then.
+ */
+struct train_session_ahead {
+    const struct feature_batch *const *(*fn)(void *arg);
+    void *arg;
+};
+
 struct train_session {
     const struct pc_EasyRecConfig *conf; /* borrowed */
     struct train_session_options options;
@@ -69,7 +93,9 @@ struct train_session {
     struct train_feed *feed;        /* of the first of them */
     struct train_shard_step *split; /* for several shards; else NULL */
     struct train_session_tap tap;
-    int shard_at;         /* of this rank, the one under way; -1: several */
+    struct train_session_ahead ahead;
+    struct comm_courier *courier; /* of several ranks, while training; else NULL */
+    int shard_at;                 /* of this rank, the one under way; -1: several */
     struct view *vectors; /* [model->embedded.n]: of the lookup's call under way */
     struct optim_sparse sparse;
     struct optim *optim; /* NULL without training */
@@ -106,6 +132,10 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
                              struct train_session **out, struct diags *diags,
                              struct err *err) MUST_CHECK;
 void train_session_destroy(struct train_session *s); /* NULL is fine */
+/* No other rank will hear of this session any more: before what it was given (a batch, the
+ * rounds that look ahead for it) is freed. NULL is fine.
+ */
+void train_session_quit(struct train_session *s);
 /* Another one of the same model, to predict on a thread of its own: plan and tables are
  * those of `from`, which must live longer and not change; dense parameters are copied.
  * `from` is not training.
@@ -129,6 +159,10 @@ enum rc train_session_train(struct train_session *s, const struct train_session_
  * NULL when the graph's own are those (one shard).
  */
 const double *train_session_losses(const struct train_session *s);
+/* The feed of the batch at hand, of its first shard on this rank. */
+const struct train_feed *train_session_feed(const struct train_session *s);
+/* What this rank has sent to others so far; nothing with one shard. */
+struct dist_traffic train_session_traffic(const struct train_session *s);
 /* Forward alone, without dropout and with running statistics. Without `targets` labels
  * are not needed and there is no loss; a session that does not train has none anyway.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/skew.h - which of several ranks is the slowest, and what waiting for others costs.
  *
- *     train_skew_reset(&k)                    begins anew; the next pace is left out
+ *     train_skew_reset(&k)                    begins anew; the next two paces are left out
  *     train_skew_add(&k, paces, world)        of a step, as all ranks measured it
  *     struct train_skew_words w = train_skew_read(&k)
  */
@@ -14,7 +14,7 @@
 
 struct train_skew {
     int world;
-    bool skip;               /* the next pace: it holds a save or an evaluation */
+    int skip; /* paces to come: one of them holds a save or an evaluation */
     struct train_pace *sums; /* [world]; owned */
 };
 

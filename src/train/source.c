@@ -243,6 +243,14 @@ static void use_tunnel(const struct pc_DataConfig *d, struct reader_conf *out)
         out->compression = d->odps_data_compression;
 }
 
+static void use_slots(const struct pc_DataConfig *d, struct dataset_conf *out)
+{
+    out->format = &reader_slots;
+    out->reader.line_format = d->line_format;
+    out->reader.line_columns = d->line_columns[0] ? d->line_columns : NULL;
+    out->reader.line_padding = d->line_padding;
+}
+
 enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
                           const char *path, enum train_source_use use, uint64_t seed,
                           struct train_source_share share, struct arena *a,
@@ -269,6 +277,8 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
         use_workers(d, share.workers, out);
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
     use_tunnel(d, &out->reader);
+    if (d->dataset_type == pc_DatasetType_SlotDataset)
+        use_slots(d, out);
     if (d->dataset_type == pc_DatasetType_KafkaDataset)
         return message_fields(d, a, &out->reader, err);
     if (d->dataset_type != pc_DatasetType_CsvDataset)

@@ -29,6 +29,8 @@ static enum rc fill_vectors(struct train_session *s, struct err *err)
         s->vectors[i] = there ? graph_device_view(m->graph, m->embedded.at[i])
                               : graph_write_begin(m->graph, m->embedded.at[i]);
     enum rc rc = lookup_forward(m->lookup, s->vectors, err);
+    if (!rc)
+        rc = model_dense_forward(m, train_feed_dense_ids(s->feed), s->vectors, err);
     for (size_t i = 0; i < m->embedded.n && !there; i++)
         graph_write_end(m->graph, m->embedded.at[i]);
     return rc;
@@ -98,6 +100,7 @@ static enum rc update_rows(struct train_session *s, struct err *err)
         s->vectors[i] = m->lookup->ops->on_device
                             ? graph_device_grad(m->graph, m->embedded.at[i])
                             : graph_read_grad(m->graph, m->embedded.at[i]);
+    model_dense_backward(m, train_feed_dense_ids(s->feed), s->vectors);
     return lookup_update(m->lookup, s->vectors, &rows, err);
 }
 
@@ -174,6 +177,16 @@ enum rc train_session_train(struct train_session *s, const struct train_session_
 const double *train_session_losses(const struct train_session *s)
 {
     return s->split ? train_shard_step_losses(s->split) : NULL;
+}
+
+const struct train_feed *train_session_feed(const struct train_session *s)
+{
+    return s->split ? train_shard_step_feed(s->split) : s->feed;
+}
+
+struct dist_traffic train_session_traffic(const struct train_session *s)
+{
+    return s->split ? train_shard_step_traffic(s) : (struct dist_traffic){0};
 }
 
 enum rc train_session_forward(struct train_session *s, const struct feature_batch *b,

@@ -5,6 +5,7 @@
 #ifndef TRAIN_STEP_PRIVATE_H
 #define TRAIN_STEP_PRIVATE_H
 
+#include "dist/shards.h"
 #include "train/session.h"
 
 struct train_shard_step;
@@ -17,6 +18,9 @@ void train_shard_step_destroy(struct train_shard_step *x); /* NULL is fine */
 /* train_session_train() for several shards, without its counters. */
 enum rc train_shard_step_run(struct train_session *s, const struct train_session_batch *b,
                              double *loss, struct err *err) MUST_CHECK;
+/* Bytes among ranks since the start, of a session with several shards. */
+struct dist_traffic train_shard_step_traffic(const struct train_session *s);
+const struct train_feed *train_shard_step_feed(const struct train_shard_step *x);
 const double *train_shard_step_losses(const struct train_shard_step *x);
 
 /* step.c: when a part of the step was over. */

@@ -5,66 +5,89 @@
  *
  *   lookup          distinct ids of all shards to their tables, vectors back
  *   each shard      feed, forward, backward; its loss counts by its share of the rows
+ *   dense update    by sums over shards, bucket by bucket (buckets.h)
  *   lookup update   rows of tables move, by sums over shards
- *   sum             dense gradients and running statistics of all shards
- *   dense update    the same on every rank
+ *
+ * With several ranks a courier carries what need not be waited for: the ids of the next
+ * batch while this one is worked on, buckets of gradients while the rest of the backward
+ * pass runs, gradients of vectors while dense parameters move.
  *
  * Whatever is summed over shards is summed in their order, wherever they were worked on,
- * so the result does not depend on the number of ranks. A running statistic moves by the
- * mean of how the shards would move it.
+ * so the result does not depend on the number of ranks.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "comm/courier.h"
 #include "dist/sharded.h"
-#include "dist/sum.h"
 #include "train/blame.h"
+#include "train/buckets.h"
 #include "train/step_private.h"
 
-struct train_shard_step {
-    struct train_feed **feeds;         /* [shards.n]; the first is the session's */
+/* What the shards of a batch ask the lookup for. */
+struct batch_feeds {
+    struct train_feed **at;            /* [shards.n] */
     const struct embed_slot_ids **ids; /* [shards.n] */
-    struct embed_slot_ids *none;       /* [slots]: of a shard without rows */
-    struct dist_sum sum;
-    int64_t n_grads, n_values; /* floats: gradients, then statistics */
-    float *vector;             /* of a shard, then of all */
-    float *kept;               /* gradients of earlier batches of an accumulation */
-    float *start;              /* statistics before the step */
-    double *own, *each;        /* [shards.n], [shards.total] times (losses, finite) */
-    double *losses;            /* [losses]: of all shards */
-    int64_t *counts;           /* [world] */
+};
+
+struct train_shard_step {
+    struct batch_feeds feeds[2]; /* of the batch at hand, and of the next */
+    int at;                      /* which is the former */
+    /* The next one, whose ids travel; NULL: there is none. */
+    const struct feature_batch *const *ahead;
+    bool own_feeds;              /* none of them is the session's */
+    struct embed_slot_ids *none; /* [slots]: of a shard without rows */
+    struct train_buckets *buckets;
+    struct comm_errand tell; /* sums of gradients of vectors to their owners */
+    struct dist_notes notes;
+    int most;           /* shards of a rank */
+    double *own, *each; /* [most], [world][most] times (losses, finite) */
+    double *losses;     /* [losses]: of all shards */
     size_t n_losses;
 };
 
-static void count_floats(const struct train_session *s, struct train_shard_step *x)
-{
-    size_t n;
-    struct param *const *params = graph_params(s->model->graph, &n);
-    for (size_t i = 0; i < n; i++)
-        *(param_read_grad(params[i]) ? &x->n_grads : &x->n_values) += params[i]->n;
-}
-
+/* Feeds of a batch. Between two steps others use the session's own, so with several ranks,
+ * where the next batch is taken before, there are feeds for all.
+ */
 static enum rc make_feeds(struct train_session *s, struct train_shard_step *x,
-                          struct err *err)
+                          struct batch_feeds *f, struct err *err)
 {
     enum rc rc = RC_OK;
-    x->feeds = mem_calloc((size_t)s->shards.n + 1, sizeof(*x->feeds));
-    x->feeds[0] = s->feed;
-    for (int i = 1; i < s->shards.n && !rc; i++)
-        rc = train_feed_create(s->model, s->plan, &x->feeds[i], err);
+    f->at = mem_calloc((size_t)s->shards.n + 1, sizeof(*f->at));
+    f->ids = mem_calloc((size_t)s->shards.n + 1, sizeof(*f->ids));
+    if (!x->own_feeds)
+        f->at[0] = s->feed;
+    for (int i = x->own_feeds ? 0 : 1; i < s->shards.n && !rc; i++)
+        rc = train_feed_create(s->model, s->plan, &f->at[i], err);
     return rc;
 }
 
-/* counts[r]: floats that rank r says about its shards. */
-static void count_messages(const struct train_session *s, struct train_shard_step *x)
+static void release_feeds(const struct train_shard_step *x, struct batch_feeds *f)
+{
+    for (int i = x->own_feeds ? 0 : 1; f->at && (i == 0 || f->at[0]) && f->at[i]; i++)
+        train_feed_destroy(f->at[i]);
+    mem_free(f->at);
+    mem_free(f->ids);
+}
+
+/* Shards of the rank that has most: every rank tells the losses of so many. */
+static int most_shards(const struct train_session *s)
 {
     int world = comm_world(s->options.comm);
-    x->counts = mem_calloc((size_t)world, sizeof(*x->counts));
-    for (int r = 0; r < world; r++)
-        x->counts[r] =
-            dist_shards_of(r, world, s->shards.total).n * (int64_t)(x->n_losses + 1);
+    return (s->shards.total + world - 1) / world;
+}
+
+static void make_notes(struct train_session *s, struct train_shard_step *x)
+{
+    x->n_losses = graph_n_losses(s->model->graph);
+    x->losses = mem_calloc(x->n_losses + 1, sizeof(*x->losses));
+    x->most = most_shards(s);
+    size_t told = (size_t)x->most * (x->n_losses + 1);
+    x->own = mem_calloc(told, sizeof(*x->own));
+    x->each = mem_calloc((size_t)comm_world(s->options.comm) * told, sizeof(*x->each));
+    x->notes = (struct dist_notes){.n = (int64_t)told, .own = x->own, .all = x->each};
 }
 
 enum rc train_shard_step_create(struct train_session *s, struct train_shard_step **out,
@@ -72,43 +95,50 @@ enum rc train_shard_step_create(struct train_session *s, struct train_shard_step
 {
     struct train_shard_step *x = mem_calloc(1, sizeof(*x));
     size_t slots = (size_t)lookup_n_slots(s->model->lookup);
+    enum rc rc = RC_OK;
     *out = x;
-    count_floats(s, x);
-    x->n_losses = graph_n_losses(s->model->graph);
-    x->ids = mem_calloc((size_t)s->shards.n + 1, sizeof(*x->ids));
+    if (s->options.half_wire)
+        dist_sharded_half(s->model->lookup);
+    x->own_feeds = comm_world(s->options.comm) > 1;
     x->none = mem_calloc(slots + 1, sizeof(*x->none));
-    x->losses = mem_calloc(x->n_losses + 1, sizeof(*x->losses));
-    x->own = mem_calloc((size_t)s->shards.n + 1, (x->n_losses + 1) * sizeof(*x->own));
-    x->each = mem_calloc((size_t)s->shards.total, (x->n_losses + 1) * sizeof(*x->each));
-    count_messages(s, x);
-    int64_t n = x->n_grads + x->n_values;
-    x->vector = mem_try_large((size_t)n + 1, sizeof(float));
-    x->kept = mem_try_large((size_t)x->n_grads + 1, sizeof(float));
-    x->start = mem_try_large((size_t)x->n_values + 1, sizeof(float));
-    if (!x->vector || !x->kept || !x->start)
-        return err_set(err, RC_NOMEM, "no memory for %jd dense gradients", (intmax_t)n);
-    enum rc rc = dist_sum_init(&x->sum, s->options.comm, s->shards, n, err);
-    return rc ? rc : make_feeds(s, x, err);
+    make_notes(s, x);
+    for (int i = 0; i < (x->own_feeds ? 2 : 1) && !rc; i++)
+        rc = make_feeds(s, x, &x->feeds[i], err);
+    if (!rc && x->own_feeds)
+        rc = comm_courier_create(s->options.comm, &s->courier, err);
+    return rc ? rc
+              : train_buckets_create(s->model->graph, s->options.comm, s->courier,
+                                     s->shards, &x->buckets, err);
 }
 
 void train_shard_step_destroy(struct train_shard_step *x)
 {
     if (!x)
         return;
-    for (int i = 1; x->feeds && x->feeds[0] && x->feeds[i]; i++)
-        train_feed_destroy(x->feeds[i]);
-    dist_sum_release(&x->sum);
-    mem_free(x->feeds);
-    mem_free(x->ids);
+    for (int i = 0; i < 2; i++)
+        release_feeds(x, &x->feeds[i]);
+    train_buckets_destroy(x->buckets);
     mem_free(x->none);
-    mem_free(x->vector);
-    mem_free(x->kept);
-    mem_free(x->start);
     mem_free(x->own);
     mem_free(x->each);
     mem_free(x->losses);
-    mem_free(x->counts);
     mem_free(x);
+}
+
+struct dist_traffic train_shard_step_traffic(const struct train_session *s)
+{
+    struct dist_traffic rows = dist_sharded_traffic(s->model->lookup);
+    struct dist_traffic t = train_buckets_traffic(s->split->buckets);
+    return (struct dist_traffic){.sent = t.sent + rows.sent,
+                                 .least = t.least + rows.least,
+                                 .ids = rows.ids,
+                                 .floats = rows.floats,
+                                 .dense = t.dense};
+}
+
+const struct train_feed *train_shard_step_feed(const struct train_shard_step *x)
+{
+    return x->feeds[x->at].at[0];
 }
 
 const double *train_shard_step_losses(const struct train_shard_step *x)
@@ -125,89 +155,62 @@ static int64_t count_rows(const struct train_session *s,
     return n;
 }
 
+/* at[shards.n] into feeds, and their ids; a shard without rows asks for nothing. */
+static enum rc take_batch(struct train_session *s, struct batch_feeds *f,
+                          const struct feature_batch *const *at, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int i = 0; i < s->shards.n && !rc; i++) {
+        s->shard_at = i;
+        if (at[i])
+            rc = train_feed_take(f->at[i], at[i], err);
+        f->ids[i] = at[i] ? train_feed_ids(f->at[i]) : s->split->none;
+    }
+    return rc;
+}
+
+/* The ids of the next batch go on their way. */
+static enum rc look_ahead(struct train_session *s, struct err *err)
+{
+    struct train_shard_step *x = s->split;
+    struct batch_feeds *next = &x->feeds[1 - x->at];
+    if (!s->courier || !s->ahead.fn)
+        return RC_OK;
+    const struct feature_batch *const *at = s->ahead.fn(s->ahead.arg);
+    enum rc rc = at ? take_batch(s, next, at, err) : RC_OK;
+    x->ahead = rc ? NULL : at;
+    if (x->ahead)
+        dist_sharded_ahead(s->model->lookup, s->courier, next->ids, s->shards);
+    return rc;
+}
+
+/* A batch without rows on any rank, the end of a pass, was taken ahead and is not worked on. */
+static enum rc take_next(struct train_session *s, const struct train_session_batch *b,
+                         struct err *err)
+{
+    struct train_shard_step *x = s->split;
+    bool known = x->ahead == b->at;
+    enum rc rc = RC_OK;
+    if (x->ahead && !known)
+        rc = dist_sharded_forget(s->model->lookup, err);
+    x->ahead = NULL;
+    if (!known)
+        return rc ? rc : take_batch(s, &x->feeds[x->at], b->at, err);
+    x->at = 1 - x->at;
+    return RC_OK;
+}
+
 static enum rc look_up(struct train_session *s, const struct train_session_batch *b,
                        struct err *err)
 {
     struct train_shard_step *x = s->split;
-    enum rc rc = RC_OK;
-    for (int i = 0; i < s->shards.n && !rc; i++) {
-        s->shard_at = i;
-        if (b->at[i])
-            rc = train_feed_take(x->feeds[i], b->at[i], err);
-        x->ids[i] = b->at[i] ? train_feed_ids(x->feeds[i]) : x->none;
-    }
+    enum rc rc = take_next(s, b, err);
     if (rc)
         return rc;
     s->shard_at = s->shards.n == 1 ? 0 : -1;
-    return dist_sharded_prepare(s->model->lookup, x->ids, s->shards, true, err);
-}
-
-/* --- gradients and statistics as one vector --- */
-
-static void put_start(const struct train_session *s, bool mid)
-{
-    struct train_shard_step *x = s->split;
-    size_t n;
-    struct param *const *params = graph_params(s->model->graph, &n);
-    float *grad = x->kept, *value = x->start;
-    for (size_t i = 0; i < n; i++) {
-        if (!param_read_grad(params[i])) {
-            param_get(params[i], value);
-            value += params[i]->n;
-        } else if (mid) {
-            param_get_grad(params[i], grad);
-            grad += params[i]->n;
-        }
-    }
-}
-
-/* What the shard just done says; statistics are put back for the next one. */
-static void take_shard(const struct train_session *s)
-{
-    struct train_shard_step *x = s->split;
-    size_t n;
-    struct param *const *params = graph_params(s->model->graph, &n);
-    float *grad = x->vector, *change = x->vector + x->n_grads;
-    const float *start = x->start;
-    for (size_t i = 0; i < n; i++) {
-        struct param *p = params[i];
-        if (param_read_grad(p)) {
-            param_get_grad(p, grad);
-            grad += p->n;
-            continue;
-        }
-        param_get(p, change);
-        for (int64_t k = 0; k < p->n; k++)
-            change[k] -= start[k];
-        param_set(p, start);
-        change += p->n;
-        start += p->n;
-    }
-}
-
-/* The sum of all shards becomes the gradients and moves the statistics. */
-static void give_sum(const struct train_session *s, bool mid, int with_rows)
-{
-    struct train_shard_step *x = s->split;
-    size_t n;
-    struct param *const *params = graph_params(s->model->graph, &n);
-    float *grad = x->vector, *change = x->vector + x->n_grads;
-    const float *start = x->start;
-    for (int64_t i = 0; mid && i < x->n_grads; i++)
-        grad[i] = x->kept[i] + grad[i];
-    for (size_t i = 0; i < n; i++) {
-        struct param *p = params[i];
-        if (param_read_grad(p)) {
-            param_set_grad(p, grad);
-            grad += p->n;
-            continue;
-        }
-        for (int64_t k = 0; k < p->n; k++)
-            change[k] = start[k] + change[k] / (float)with_rows;
-        param_set(p, change);
-        change += p->n;
-        start += p->n;
-    }
+    rc =
+        dist_sharded_prepare(s->model->lookup, x->feeds[x->at].ids, s->shards, true, err);
+    return rc ? rc : look_ahead(s, err);
 }
 
 /* --- one shard --- */
@@ -220,7 +223,7 @@ static void fill_vectors(struct train_session *s, int i)
     dist_sharded_forward(m->lookup, i, s->vectors);
     for (size_t k = 0; k < m->embedded.n; k++)
         graph_write_end(m->graph, m->embedded.at[k]);
-    model_codes(m, s->split->ids[i]);
+    model_codes(m, s->split->feeds[s->split->at].ids[i]);
 }
 
 /* The losses of the shard, times its share of the rows. */
@@ -246,12 +249,25 @@ static void unscale_vectors(struct train_session *s, int i)
     own[s->split->n_losses] = good;
 }
 
+/* Losses count by the shard's share of the rows; under Pareto weights each shard weighs them
+ * by its own gradients, as a rank of TorchEasyRec does.
+ */
+static void seed_losses(struct train_session *s, double share)
+{
+    struct graph *g = s->model->graph;
+    float scale = (float)(share * (double)s->scaler.scale / s->accumulate);
+    if (s->pareto)
+        train_pareto_seed(s->pareto, g, scale);
+    for (size_t k = 0; k < graph_n_losses(g) && !s->pareto; k++)
+        graph_seed(g, k, scale);
+}
+
 static void run_backward(struct train_session *s, int i, double share)
 {
     struct model *m = s->model;
     struct graph *g = m->graph;
-    for (size_t k = 0; k < graph_n_losses(g); k++)
-        graph_seed(g, k, (float)(share * (double)s->scaler.scale / s->accumulate));
+    seed_losses(s, share);
+    train_buckets_shard(s->split->buckets, i);
     graph_backward(g, true);
     if (s->scaler.on)
         unscale_vectors(s, i);
@@ -267,7 +283,7 @@ static enum rc run_shard(struct train_session *s, const struct train_session_bat
     int64_t rows = b->rows[s->shards.first + i];
     double share = (double)rows / (double)total;
     s->shard_at = i;
-    enum rc rc = train_feed_fill(s->split->feeds[i], true, err);
+    enum rc rc = train_feed_fill(s->split->feeds[s->split->at].at[i], true, err);
     if (rc)
         return rc;
     fill_vectors(s, i);
@@ -286,73 +302,90 @@ static enum rc run_shard(struct train_session *s, const struct train_session_bat
     if (rc)
         return rc;
     run_backward(s, i, share);
-    take_shard(s);
-    dist_sum_add(&s->split->sum, i, s->split->vector);
     return RC_OK;
 }
 
-/* Losses of all shards; *finite: whether all gradients of vectors are. */
-static enum rc sum_losses(struct train_session *s, const struct train_session_batch *b,
-                          double *loss, bool *finite, struct err *err)
+/* Losses of all shards, as their ranks told them; *finite: whether all gradients of vectors
+ * are.
+ */
+static void sum_losses(struct train_session *s, const struct train_session_batch *b,
+                       double *loss, bool *finite)
 {
     struct train_shard_step *x = s->split;
-    struct comm_mem own = {.data = x->own, .type = COMM_F64};
-    struct comm_mem each = {.data = x->each, .type = COMM_F64};
-    enum rc rc = comm_all_gather(s->options.comm, own, each, x->counts, err);
+    int world = comm_world(s->options.comm);
+    size_t words = x->n_losses + 1;
     memset(x->losses, 0, x->n_losses * sizeof(*x->losses));
     *finite = true;
     *loss = 0;
-    for (int i = 0; i < s->shards.total && !rc; i++) {
-        const double *at = x->each + (size_t)i * (x->n_losses + 1);
-        for (size_t k = 0; b->rows[i] && k < x->n_losses; k++)
-            x->losses[k] += at[k];
-        *finite = *finite && (b->rows[i] == 0 || at[x->n_losses] > 0);
+    for (int r = 0; r < world; r++) {
+        struct dist_shards of = dist_shards_of(r, world, s->shards.total);
+        const double *at = x->each + (size_t)r * (size_t)x->most * words;
+        for (int i = of.first; i < of.first + of.n; i++, at += words) {
+            for (size_t k = 0; b->rows[i] && k < x->n_losses; k++)
+                x->losses[k] += at[k];
+            *finite = *finite && (b->rows[i] == 0 || at[x->n_losses] > 0);
+        }
     }
     for (size_t k = 0; k < x->n_losses; k++)
         *loss += x->losses[k];
-    return rc;
 }
 
-static int count_with_rows(const struct train_session *s,
-                           const struct train_session_batch *b)
+static enum rc tell_sums(void *arg, struct err *err)
 {
-    int n = 0;
-    for (int i = 0; i < s->shards.total; i++)
-        n += b->rows[i] > 0;
-    return n;
+    struct train_session *s = arg;
+    return dist_sharded_tell(s->model->lookup, &s->split->notes, err);
+}
+
+/* Dense parameters move while sums of gradients of vectors are on their way. */
+static enum rc update_dense(struct train_session *s, struct err *err)
+{
+    enum rc rc = train_buckets_finish(s->split->buckets, err);
+    if (!rc)
+        train_step_dense(s);
+    return rc;
 }
 
 /* Everything that is summed over shards, and the updates. */
 static enum rc update(struct train_session *s, const struct train_session_batch *b,
-                      bool mid, double *loss, struct err *err)
+                      double *loss, struct err *err)
 {
     struct train_shard_step *x = s->split;
     struct embed_row_step rows = train_step_rows(s);
-    bool finite;
-    enum rc rc = sum_losses(s, b, loss, &finite, err);
+    bool finite = true;
+    x->tell = (struct comm_errand){.run = tell_sums, .arg = s};
+    comm_courier_post(s->courier, &x->tell);
+    enum rc rc = update_dense(s, err);
+    if (!rc)
+        rc = comm_courier_wait(s->courier, &x->tell, err);
+    if (!rc)
+        sum_losses(s, b, loss, &finite);
     if (!rc && finite)
         rc = dist_sharded_update(s->model->lookup, &rows, err);
-    if (!rc)
-        rc = dist_sum_finish(&x->sum, b->rows, x->vector, err);
-    if (rc)
-        return rc;
-    give_sum(s, mid, count_with_rows(s, b));
-    train_step_dense(s);
-    return graph_wait(s->model->graph, err);
+    return rc ? rc : graph_wait(s->model->graph, err);
+}
+
+/* The shard whose backward pass is the last one here; -1: none has rows. */
+static int last_with_rows(const struct train_session *s,
+                          const struct train_session_batch *b)
+{
+    for (int i = s->shards.n; i-- > 0;)
+        if (b->at[i])
+            return i;
+    return -1;
 }
 
 enum rc train_shard_step_run(struct train_session *s, const struct train_session_batch *b,
                              double *loss, struct err *err)
 {
     int64_t total = count_rows(s, b);
-    bool mid = s->step % s->accumulate != 0;
     enum rc rc = look_up(s, b, err);
     train_step_mark(s, MARK_FED);
-    put_start(s, mid);
+    train_buckets_begin(s->split->buckets, b->rows, last_with_rows(s, b),
+                        s->step % s->accumulate != 0);
     for (int i = 0; i < s->shards.n && !rc; i++)
         if (b->at[i])
             rc = run_shard(s, b, i, total, err);
     train_step_mark(s, MARK_FORWARD);
     train_step_mark(s, MARK_BACKWARD);
-    return rc ? rc : update(s, b, mid, loss, err);
+    return rc ? rc : update(s, b, loss, err);
 }

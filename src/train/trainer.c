@@ -16,7 +16,8 @@ void train_lap_begin(struct trainer *t)
     t->lap = (struct train_lap){.ns = clock_mono_ns(),
                                 .waited_ns = train_rounds_waited(t->rounds),
                                 .rows = t->session->rows,
-                                .steps = t->session->step};
+                                .steps = t->session->step,
+                                .traffic = train_session_traffic(t->session)};
     train_skew_reset(&t->skew);
 }
 
@@ -25,7 +26,7 @@ void train_lap_end(struct trainer *t)
     t->busy_ns += clock_mono_ns() - t->lap.ns;
     t->waited_ns += train_rounds_waited(t->rounds) - t->lap.waited_ns;
     train_lap_begin(t);
-    t->skew.skip = false;
+    t->skew.skip = 0;
 }
 
 bool trainer_hears_stop(struct trainer *t)
@@ -53,6 +54,16 @@ static double seconds_left(const struct trainer *t, int64_t now)
     return busy / (double)done * (double)(t->total_steps - t->session->step);
 }
 
+static void put_traffic(const struct trainer *t, struct train_progress *p)
+{
+    struct dist_traffic now = train_session_traffic(t->session), was = t->lap.traffic;
+    double steps = (double)(t->session->step - t->lap.steps);
+    if (steps <= 0)
+        return;
+    p->sent = (double)(now.sent - was.sent) / steps;
+    p->least = (double)(now.least - was.least) / steps;
+}
+
 static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
 {
     int64_t now = clock_mono_ns();
@@ -70,6 +81,7 @@ static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
             (double)(train_rounds_waited(t->rounds) - t->lap.waited_ns) * 1e-9 / seconds;
     }
     p.skew = train_skew_read(&t->skew);
+    put_traffic(t, &p);
     enum rc rc = train_score_lines(t->moving, &p.lines, &p.n, err);
     if (!rc && t->o->watch.progress)
         t->o->watch.progress(t->o->watch.arg, &p);
@@ -121,7 +133,7 @@ static enum rc end_of_pass(struct trainer *t, int64_t epoch, struct err *err)
 /* Sequences of a group should have as many steps as each other; once. */
 static void note_uneven(struct trainer *t)
 {
-    struct train_feed_uneven u = train_feed_uneven(t->session->feed);
+    struct train_feed_uneven u = train_feed_uneven(train_session_feed(t->session));
     if (!u.feature || t->told_uneven)
         return;
     t->told_uneven = true;
@@ -179,10 +191,31 @@ static enum rc on_shard(void *arg, int shard, const struct feature_batch *b,
     return shard ? RC_OK : train_score_batch(t->moving, t->session, b, 0, err);
 }
 
+/* What this rank asks of all. */
+static unsigned to_ask(struct trainer *t)
+{
+    bool writes = comm_rank(t->o->comm) == 0;
+    unsigned stop = comm_world(t->o->comm) > 1 && trainer_hears_stop(t) ? ROUND_STOP : 0;
+    unsigned dump = writes && train_row_dump_asks(t->row_dump) ? ROUND_DUMP : 0;
+    return stop | dump | (writes && trainer_save_is_late(t) ? ROUND_SAVE : 0);
+}
+
+/* The next batch, unless this is the last one. */
+static const struct feature_batch *const *look_ahead(void *arg)
+{
+    struct trainer *t = arg;
+    const struct feature_batch *const *at = NULL;
+    uint64_t last = trainer_last_step(t);
+    if (!t->stopping && !(last && t->session->step + 1 >= last))
+        train_rounds_ahead(t->rounds, to_ask(t), &at);
+    return at;
+}
+
 static enum rc train_on(struct trainer *t, const struct train_session_batch *b,
                         struct err *err)
 {
     t->session->tap = (struct train_session_tap){.fn = on_shard, .arg = t};
+    t->session->ahead = (struct train_session_ahead){.fn = look_ahead, .arg = t};
     enum rc rc = train_session_train(t->session, b, &t->loss, err);
     if (rc)
         return rc;
@@ -192,12 +225,11 @@ static enum rc train_on(struct trainer *t, const struct train_session_batch *b,
     return RC_OK;
 }
 
-/* What this rank asks of all. */
-static unsigned to_ask(struct trainer *t)
+/* Who asked for a checkpoint did so before the last one, which was of the step before. */
+static bool saved_since(const struct trainer *t)
 {
-    bool writes = comm_rank(t->o->comm) == 0;
-    unsigned stop = comm_world(t->o->comm) > 1 && trainer_hears_stop(t) ? ROUND_STOP : 0;
-    return stop | (writes && trainer_save_is_late(t) ? ROUND_SAVE : 0);
+    return t->session->courier && t->saved_step >= 0 &&
+           (uint64_t)t->saved_step + 2 == t->session->step;
 }
 
 /* One batch; *over when the run is at its end. */
@@ -231,8 +263,10 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (!rc)
         rc = trainer_saved(t, false, err);
     if (!rc)
-        rc = train_row_dump_step(t->row_dump, t->session->step - 1, err);
-    if (!rc && (trainer_save_is_due(t) || asked_for || round.asked & ROUND_SAVE))
+        rc = train_row_dump_step(t->row_dump, t->session->step - 1,
+                                 round.asked & ROUND_DUMP, err);
+    bool late = round.asked & ROUND_SAVE && !saved_since(t);
+    if (!rc && (trainer_save_is_due(t) || asked_for || late))
         rc = trainer_save(t, err);
     *over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     return rc;
@@ -290,8 +324,7 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     if (!rc && (over || t->early) && t->session->step == t->first_step && t->resumed_from)
         note_nothing_left(t);
     if (!rc && t->session->step == 0 && !t->stopping)
-        rc =
-            err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
+        rc = train_rounds_no_rows(t->rounds, t->conf->train_input_path, err);
     trainer_profile_end(t);
     if (!rc)
         note_one_label(t);
@@ -325,6 +358,8 @@ enum rc train_run(const struct train_options *options, struct train_result *out,
     enum rc rc = trainer_set_up(&t, err);
     if (!rc)
         rc = train_loop(&t, out, err);
+    if (rc && options->watch.failed && err)
+        options->watch.failed(options->watch.arg, rc, err);
     trainer_tear_down(&t);
     train_skew_release(&t.skew);
     return rc;

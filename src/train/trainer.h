@@ -28,7 +28,11 @@ struct train_progress {
     double rows_per_s;          /* since the last report, without saves and evaluations */
     double wait;                /* share of that time without data */
     double left;                /* seconds to the end; negative: not known */
-    struct train_skew_words skew;         /* of several ranks */
+    struct train_skew_words skew; /* of several ranks */
+    /* Bytes that this rank sends in a step, and the least that it could be; see
+     * dist_traffic.
+     */
+    double sent, least;
     const struct train_score_line *lines; /* train_metrics */
     size_t n;
     bool due; /* a step of log_step_count_steps; else a tick of watch.live_ns */
@@ -60,6 +64,10 @@ struct train_watch {
     void (*note)(void *arg, const char *text);
     /* Asked after each step; true: save and stop. */
     bool (*stop)(void *arg);
+    /* The run failed: what it has is given back next. Ranks that wait for this one are told
+     * here; `err` may be changed.
+     */
+    void (*failed)(void *arg, enum rc rc, struct err *err);
 };
 
 /* What a resumed run does with its data. */
@@ -82,9 +90,13 @@ struct train_options {
     bool strict;          /* of fine_tune: another shape is an error */
     bool farm_hash;
     unsigned reference; /* bits of model/reference.h */
-    struct comm *comm;  /* ranks of the run, borrowed; NULL: this one alone */
-    int shards; /* that a batch is cut into; 0: as the checkpoint, or first_shards */
-    int local;  /* ranks on one machine; 0: all of them */
+    /* A checkpoint of TorchEasyRec whose plan of tables counts; NULL: none. */
+    const char *reference_plan;
+    struct comm *comm; /* ranks of the run, borrowed; NULL: this one alone */
+    int shards;      /* that a batch is cut into; 0: as the checkpoint, or first_shards */
+    int local;       /* ranks on one machine; 0: all of them */
+    bool half_wire;  /* vectors travel as bf16 */
+    bool force_plan; /* tables lie as in the plan of the run that it goes on from */
     int first_shards;                /* of a run without a checkpoint; 0: one per rank */
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */

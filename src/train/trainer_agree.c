@@ -12,13 +12,28 @@
 #include "text/prototext.h"
 #include "train/trainer_private.h"
 
-enum { VERSION, CONFIG, SEED, SHARDS, DATA, CHECKPOINT, FACTS };
+enum { VERSION, CONFIG, SEED, SHARDS, WIRE, PLAN, DATA, CHECKPOINT, FACTS };
 static const char *const names[FACTS] = {[VERSION] = "version of the program",
                                          [CONFIG] = "config",
                                          [SEED] = "seed",
                                          [SHARDS] = "number of shards",
+                                         [WIRE] = "--wire",
+                                         [PLAN] = "placement of tables",
                                          [DATA] = "training data",
                                          [CHECKPOINT] = "checkpoint to go on from"};
+
+static uint64_t placement_digest(const struct dist_plan *p)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->at[i].n; k++) {
+            const struct dist_plan_shard *s = &p->at[i].shards[k];
+            int64_t facts[] = {(int64_t)h, (int64_t)p->at[i].kind, s->rank, s->rows,
+                               s->cols};
+            h = hash_xxh3(facts, sizeof(facts));
+        }
+    return h;
+}
 
 /* FACTS texts and the host's name, each with its zero byte. */
 static void put_facts(const struct trainer *t, struct buf *out)
@@ -30,6 +45,8 @@ static void put_facts(const struct trainer *t, struct buf *out)
     buf_printf(out, "%s%c%016jx%c%ju%c%d%c", TY_VERSION, 0,
                (uintmax_t)hash_xxh3(buf_str(&config), config.n), 0, (uintmax_t)t->o->seed,
                0, t->session->shards.total, 0);
+    buf_printf(out, "%s%c", t->o->half_wire ? "bf16" : "f32", 0);
+    buf_printf(out, "%016jx%c", (uintmax_t)placement_digest(&t->placement.plan), 0);
     buf_printf(out, "%jd rows in %zu files (%016jx)%c",
                (intmax_t)train_rounds_rows(t->rounds), train_rounds_files(t->rounds),
                (uintmax_t)train_rounds_digest(t->rounds), 0);

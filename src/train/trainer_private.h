@@ -7,6 +7,7 @@
 #include "train/best.h"
 #include "train/fine_tune.h"
 #include "train/model_lock.h"
+#include "train/placement.h"
 #include "train/rounds.h"
 #include "train/row_dump.h"
 #include "train/summary.h"
@@ -20,6 +21,7 @@
 struct train_lap {
     int64_t ns, waited_ns;
     uint64_t rows, steps;
+    struct dist_traffic traffic;
 };
 
 /* A label of the rows trained on, to say when all of them had the same. */
@@ -44,6 +46,7 @@ struct trainer {
     int64_t told_step;                  /* the last checkpoint that was told to be safe */
     struct train_summary *summary;      /* NULL: none */
     struct train_row_dump *row_dump;    /* NULL: none */
+    struct train_placement placement;   /* of several ranks: where tables lie */
     struct train_trace *trace;          /* NULL: none, or written */
     char eval_data[DATASET_PRINT_SIZE]; /* what evaluations are on */
     struct train_best best;

@@ -177,6 +177,12 @@ static enum rc start_save(struct trainer *t, struct err *err)
     buf_release(&position);
     if (rc)
         return rc;
+    rc = graph_wait(t->session->model->graph,
+                    err); /* what was read counts when it is well */
+    if (rc) {
+        ckpt_abort(w);
+        return rc;
+    }
     if (trainer_writes(t))
         rc = ckpt_saver_start(t->saver, w, spared(t), err);
     if (!rc && comm_world(t->o->comm) > 1)

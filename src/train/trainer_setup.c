@@ -63,6 +63,8 @@ static enum rc write_config(struct trainer *t, struct err *err)
     if (!rc)
         rc = fs_write(path, TY_VERSION "\n", strlen(TY_VERSION) + 1, 0644, err);
     mem_free(path);
+    if (!rc && t->placement.plan.n)
+        rc = train_plan_write(dir, &t->placement, err);
     return rc;
 }
 
@@ -314,6 +316,8 @@ static void tell_rest(const struct train_fine_tune_result *r, const struct train
     if (r->shapes[0])
         trainer_note(t, "of another shape in that checkpoint, and begin anew: %s",
                      r->shapes);
+    if (r->moved[0])
+        trainer_note(t, "rows follow their words: %s", r->moved);
     if (r->meanings[0])
         trainer_note(t, "initialised anew: rows mean other ids: %s", r->meanings);
     if (r->extra[0])
@@ -446,19 +450,64 @@ static enum rc choose_shards(struct trainer *t, int *out, struct err *err)
     return RC_OK;
 }
 
+/* The plan of the run, or of the one that it starts from, binds some tables. */
+static enum rc read_pins(struct trainer *t, struct train_pins *out, struct err *err)
+{
+    const char *start = t->o->fine_tune ? t->o->fine_tune : t->tc->fine_tune_checkpoint;
+    int64_t latest = -1;
+    enum rc rc = ckpt_latest(t->conf->model_dir, &latest, err);
+    if (!rc && latest >= 0)
+        return train_pins_read(t->conf->model_dir, t->o->force_plan, out, err);
+    return rc || !start || !start[0] ? rc
+                                     : train_pins_read(start, t->o->force_plan, out, err);
+}
+
 static enum rc place_tables(struct trainer *t, struct err *err)
 {
-    const char *unmet = NULL;
+    const char *whole = NULL;
+    struct train_pins pins = {0};
     if (comm_world(t->o->comm) == 1)
         return RC_OK;
-    enum rc rc = train_placement_apply(t->session, &unmet, err);
-    if (unmet)
-        trainer_note(
-            t,
-            "embedding_constraints of '%s' and maybe others allow none of "
-            "table_wise, table_row_wise and row_wise: their rows lie on all ranks, "
-            "with the same result",
-            unmet);
+    enum rc rc = read_pins(t, &pins, err);
+    if (!rc)
+        rc = train_placement_apply(t->session, &pins, &t->placement, &whole, err);
+    if (whole)
+        trainer_note(t,
+                     "embedding_constraints of '%s' and maybe others want columns on "
+                     "different ranks, but its optimizer looks at whole rows: rows stay "
+                     "whole, with the same result",
+                     whole);
+    train_pins_release(&pins);
+    return rc;
+}
+
+/* Where TorchEasyRec's planner put the tables, as a checkpoint of it says. */
+static enum rc read_reference_plan(const struct trainer *t, struct train_pins *out,
+                                   struct err *err)
+{
+    const char *dir = t->o->reference_plan;
+    char *path = dir ? fs_join(dir, "plan") : NULL;
+    enum rc rc = RC_OK;
+    if (dir && !fs_exists(path))
+        rc = err_set(err, RC_NOTFOUND, "--reference-plan: there is no file '%s'", path);
+    else if (dir)
+        rc = train_pins_read(dir, true, out, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc make_session(struct trainer *t, struct train_session_options *so,
+                            struct err *err)
+{
+    struct train_pins pins = {0};
+    enum rc rc = read_reference_plan(t, &pins, err);
+    so->pool = t->pool;
+    so->pins = &pins;
+    if (!rc)
+        rc = train_session_create(t->conf, so, &t->session, t->diags, err);
+    if (!rc)
+        t->session->options.pins = NULL;
+    train_pins_release(&pins);
     return rc;
 }
 
@@ -471,6 +520,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
                                        .table_dir = t->o->table_dir,
                                        .comm = t->o->comm,
                                        .local = t->o->local,
+                                       .memory = t->o->memory,
+                                       .half_wire = t->o->half_wire,
                                        .lookup = t->o->lookup,
                                        .device = t->o->device};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
@@ -478,23 +529,20 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     enum rc rc = choose_shards(t, &so.shards, err);
     if (!rc)
         rc = pool_create(threads, &t->pool, err);
-    so.pool = t->pool;
     if (!rc)
-        rc = train_session_create(t->conf, &so, &t->session, t->diags, err);
+        rc = make_session(t, &so, err);
+    if (!rc && t->o->half_wire && so.shards == 1)
+        trainer_note(t, "--wire bf16: with one shard nothing travels, and nothing is "
+                        "rounded");
     if (!rc)
         rc = place_tables(t, err);
     if (!rc)
         rc = train_score_create(t->session, true, &t->moving, err);
     if (!rc)
         rc = train_score_create(t->session, false, &t->eval, err);
-    if (!rc && t->tc->delta_embedding_dump_config && comm_world(so.comm) > 1)
-        rc = err_set(err, RC_UNSUPPORTED,
-                     "delta_embedding_dump_config: changed rows are dumped by one rank "
-                     "only, and %d were started",
-                     comm_world(so.comm));
     if (!rc && t->tc->delta_embedding_dump_config)
         rc = train_row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
-                                   t->session->model->lookup, &t->row_dump, err);
+                                   t->session->model, so.comm, &t->row_dump, err);
     if (!rc && trainer_writes(t))
         rc = train_model_lock_take(t->conf->model_dir, "model_dir", &t->lock, err);
     if (!rc)
@@ -527,6 +575,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
 
 void trainer_tear_down(struct trainer *t)
 {
+    train_session_quit(t->session);
     train_rounds_close(t->rounds);
     train_summary_close(t->summary);
     train_trace_destroy(t->trace);
@@ -534,6 +583,7 @@ void trainer_tear_down(struct trainer *t)
     ckpt_saver_destroy(t->saver);
     train_score_destroy(t->moving);
     train_score_destroy(t->eval);
+    train_placement_release(&t->placement);
     train_session_destroy(t->session);
     train_model_lock_release(t->lock);
     pool_destroy(t->pool);

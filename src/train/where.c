@@ -5,13 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #define MARK " of the batch"
+
+static void make_room(struct train_where *w, size_t n)
+{
+    if (n <= w->room)
+        return;
+    w->room = n;
+    w->at = mem_realloc(w->at, n, sizeof(*w->at));
+}
 
 void train_where_take(struct train_where *w, const struct dataset *d)
 {
-    w->n = dataset_parts(d, w->at, TRAIN_WHERE_PARTS);
-    if (w->n > TRAIN_WHERE_PARTS)
-        w->n = 0;
+    w->n = dataset_parts(d, w->at, w->room, &w->loose);
+    if (w->n > w->room) {
+        make_room(w, w->n);
+        w->n = dataset_parts(d, w->at, w->room, &w->loose);
+    }
+}
+
+void train_where_set(struct train_where *w, const struct dataset_part *part, bool loose)
+{
+    make_room(w, 1);
+    w->at[0] = *part;
+    w->n = 1;
+    w->loose = loose;
+}
+
+void train_where_release(struct train_where *w)
+{
+    mem_free(w->at);
+    *w = (struct train_where){0};
 }
 
 /* The digits of "row 44 of the batch" or "row 44:", and what is behind them; NULL when
@@ -37,6 +63,11 @@ static char *find_row(char *msg, char **behind)
 /* Row `row` of the batch, for a person; false when it is not known. */
 static bool name_of(const struct train_where *w, int64_t row, char *out, size_t size)
 {
+    if (w->loose && w->n) {
+        snprintf(out, size, "%jd of the readable ones from row %jd of '%.300s' on",
+                 (intmax_t)(row + 1), (intmax_t)w->at[0].row, w->at[0].path);
+        return true;
+    }
     for (size_t i = 0; i < w->n; i++) {
         const struct dataset_part *p = &w->at[i];
         if (row >= p->n) {

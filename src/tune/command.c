@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The command of a trial: {{name}} is replaced by the parameter's value, quoted for the shell
+ * as the place where it stands asks for; `trainyard train` without such places gets every
+ * parameter as --set.
+ */
 #include "tune/command.h"
 
 #include <string.h>
@@ -26,29 +30,50 @@ static const struct node *find(const struct node *root, struct str path)
     return n;
 }
 
-/* In single quotes, so that a shell takes it as it is. */
-static void quote(const char *s, size_t n, struct buf *out)
+/* Where a place for a parameter stands in the command. */
+enum quoting { QUOTED_NOT, QUOTED_SINGLE, QUOTED_DOUBLE };
+
+static enum quoting quoting_after(enum quoting q, const char *s, size_t n)
 {
-    buf_putc(out, '\'');
-    for (size_t i = 0; i < n; i++)
-        if (s[i] == '\'')
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '\\' && q != QUOTED_SINGLE)
+            i++;
+        else if (s[i] == '\'' && q != QUOTED_DOUBLE)
+            q = q == QUOTED_SINGLE ? QUOTED_NOT : QUOTED_SINGLE;
+        else if (s[i] == '"' && q != QUOTED_SINGLE)
+            q = q == QUOTED_DOUBLE ? QUOTED_NOT : QUOTED_DOUBLE;
+    }
+    return q;
+}
+
+/* So that a shell takes it as it is: in single quotes, or within those that are there. */
+static void quote(enum quoting q, const char *s, size_t n, struct buf *out)
+{
+    if (q == QUOTED_NOT)
+        buf_putc(out, '\'');
+    for (size_t i = 0; i < n; i++) {
+        if (q == QUOTED_DOUBLE && strchr("$`\\\"", s[i]) && s[i])
+            buf_putc(out, '\\');
+        if (q != QUOTED_DOUBLE && s[i] == '\'')
             buf_puts(out, "'\\''");
         else
             buf_putc(out, s[i]);
-    buf_putc(out, '\'');
+    }
+    if (q == QUOTED_NOT)
+        buf_putc(out, '\'');
 }
 
-static void put_value(const struct node *v, struct buf *out)
+static void put_value(enum quoting q, const struct node *v, struct buf *out)
 {
     if (v->kind == NODE_STR) {
-        quote(v->text.p, v->text.n, out);
+        quote(q, v->text.p, v->text.n, out);
         return;
     }
     struct buf text;
     buf_init(&text, TEXT_MAX);
     json_print(v, 0, &text);
     if (v->kind == NODE_LIST || v->kind == NODE_MAP)
-        quote(buf_str(&text), text.n, out);
+        quote(q, buf_str(&text), text.n, out);
     else
         buf_puts(out, buf_str(&text));
     buf_release(&text);
@@ -58,6 +83,7 @@ static enum rc command_fill(const char *command, const struct node *params,
                             struct buf *out, struct err *err)
 {
     const char *at = command;
+    enum quoting q = QUOTED_NOT;
     for (const char *open; (open = strstr(at, "{{"));) {
         const char *close = strstr(open, "}}");
         if (!close)
@@ -69,7 +95,8 @@ static enum rc command_fill(const char *command, const struct node *params,
                              "the trial command uses {{%.*s}}, which is not a parameter",
                              (int)name.n, name.p);
         buf_add(out, at, (size_t)(open - at));
-        put_value(v, out);
+        q = quoting_after(q, at, (size_t)(open - at));
+        put_value(q, v, out);
         at = close + 2;
     }
     buf_puts(out, at);
@@ -107,7 +134,7 @@ static void add_settings(const char *command, const struct node *params, struct 
         else
             json_print(e->value, 0, &one);
         buf_puts(out, " --set ");
-        quote(buf_str(&one), one.n, out);
+        quote(QUOTED_NOT, buf_str(&one), one.n, out);
         buf_release(&one);
     }
 }

@@ -110,6 +110,32 @@ int64_t experiment_live(const struct experiment *e)
     return n;
 }
 
+const struct exp_trial *experiment_trial_find(const struct experiment *e,
+                                              const char *name)
+{
+    int64_t number;
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (strcmp(e->trials.at[i].id, name) == 0)
+            return &e->trials.at[i];
+    if (str_to_i64(str_c(name), &number) && number >= 0 && number < (int64_t)e->trials.n)
+        return &e->trials.at[number];
+    return NULL;
+}
+
+enum rc experiment_trial_live(const struct experiment *e, const char *name,
+                              const struct exp_trial **out, struct err *err)
+{
+    const struct exp_trial *t = experiment_trial_find(e, name);
+    if (!t)
+        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%.60s'",
+                         e->set.id, name);
+    if (trial_status_ended(t->status))
+        return err_coded(err, RC_CANCELED, E4021, "trial %jd (%s) has ended: %s",
+                         (intmax_t)t->number, t->id, trial_status_name(t->status));
+    *out = t;
+    return RC_OK;
+}
+
 char *experiment_trial_dir(const struct experiment *e, const struct exp_trial *t)
 {
     char *name = mem_printf("trials/%s", t->id), *dir = fs_join(e->dir, name);

@@ -152,10 +152,12 @@ void experiment_new_id(char out[EXP_ID_SIZE]);
 
 /* What is known of the experiment in `dir` without its log. E4005. */
 #define EXP_NAME_SIZE 129
+#define EXP_SOURCE_SIZE 96 /* "snapshot:" and an id */
 struct exp_peek {
     char id[EXP_ID_SIZE];
     char owner[EXP_NAME_SIZE], project[EXP_NAME_SIZE]; /* "": nobody's, none */
     int64_t created;                                   /* ms since 1970 */
+    char source[EXP_SOURCE_SIZE];                      /* "": a directory */
 };
 enum rc experiment_peek(const char *dir, struct exp_peek *out,
                         struct err *err) MUST_CHECK;
@@ -206,6 +208,12 @@ int64_t experiment_objectives(const struct experiment *e); /* at least 1 */
  * nothing else is there. */
 bool experiment_in_front(const struct experiment *e, const struct exp_trial *t);
 uint64_t experiment_seed(const struct experiment *e);
+/* By its id or its number; NULL: there is none. Borrowed. */
+const struct exp_trial *experiment_trial_find(const struct experiment *e,
+                                              const char *name);
+/* The same to be stopped. RC_NOTFOUND (E4008), RC_CANCELED (E4021: it has ended). */
+enum rc experiment_trial_live(const struct experiment *e, const char *name,
+                              const struct exp_trial **out, struct err *err) MUST_CHECK;
 char *experiment_trial_dir(const struct experiment *e, const struct exp_trial *t);
 /* {"parameter_id": ..., "parameter_source": "algorithm", "parameters": {...}, ...} */
 void experiment_record(const struct exp_trial *t, struct buf *out);

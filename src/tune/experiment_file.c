@@ -197,6 +197,8 @@ enum rc experiment_peek(const char *dir, struct exp_peek *out, struct err *err)
                  node_get_text(d.root, "owner", ""));
         snprintf(out->project, sizeof(out->project), "%s",
                  node_get_text(d.root, "project", ""));
+        snprintf(out->source, sizeof(out->source), "%s",
+                 node_get_text(d.root, "source", ""));
     }
     diags_release(&diags);
     doc_release(&d);
@@ -234,8 +236,8 @@ static enum rc open_algorithms(struct experiment *e, struct err *err)
     return rc;
 }
 
-static enum rc read_line(struct experiment *e, const char *line, size_t n, log_fn *fn,
-                         struct err *err)
+static enum rc read_line(struct experiment *e, const char *line, size_t n,
+                         experiment_log_fn *fn, struct err *err)
 {
     struct doc d = {0};
     struct err why = {0};
@@ -252,7 +254,7 @@ static enum rc read_line(struct experiment *e, const char *line, size_t n, log_f
  * is being written now by the manager, while somebody else only looks. Who adds the next
  * line cuts it off.
  */
-enum rc experiment_each(struct experiment *e, log_fn *fn, struct err *err)
+enum rc experiment_each(struct experiment *e, experiment_log_fn *fn, struct err *err)
 {
     char *path = fs_join(e->dir, "log.jsonl"), *data = NULL;
     size_t n = 0, at = 0;

@@ -13,8 +13,10 @@ void experiment_add(struct experiment *e, int64_t asked, int64_t time);
 enum rc experiment_make_tuner(struct experiment *e, struct err *err) MUST_CHECK;
 
 /* Gives each whole line of the log to `fn`. */
-typedef enum rc log_fn(struct experiment *e, const struct node *n, struct err *err);
-enum rc experiment_each(struct experiment *e, log_fn *fn, struct err *err) MUST_CHECK;
+typedef enum rc experiment_log_fn(struct experiment *e, const struct node *n,
+                                  struct err *err);
+enum rc experiment_each(struct experiment *e, experiment_log_fn *fn,
+                        struct err *err) MUST_CHECK;
 
 /* What happened, passed on to custom algorithms; nothing without them. */
 enum rc experiment_pass_result(struct experiment *e, int64_t trial, bool final,

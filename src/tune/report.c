@@ -121,7 +121,8 @@ bool tune_report_best(const struct experiment *e, struct buf *out)
     return true;
 }
 
-void tune_report_experiment(const struct experiment *e, bool alive, struct buf *b)
+void tune_report_experiment(const struct experiment *e, bool alive, const char *held,
+                            struct buf *b)
 {
     int64_t n[TRIAL_STATUSES] = {0};
     for (size_t i = 0; i < e->trials.n; i++)
@@ -154,6 +155,10 @@ void tune_report_experiment(const struct experiment *e, bool alive, struct buf *
     put_key(b, "error", e->error);
     buf_puts(b, ", ");
     put_key(b, "dir", e->dir);
+    if (held) {
+        buf_puts(b, ", ");
+        put_key(b, "held", held);
+    }
     buf_puts(b, "}\n");
 }
 

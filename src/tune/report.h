@@ -8,7 +8,8 @@
 #include "tune/experiment.h"
 
 /* {"id": ..., "status": ..., "trials": {"SUCCEEDED": 8, ...}, "best": {...}, ...} */
-void tune_report_experiment(const struct experiment *e, bool alive, struct buf *out);
+void tune_report_experiment(const struct experiment *e, bool alive, const char *held,
+                            struct buf *out);
 void tune_report_trial(const struct experiment *e, const struct exp_trial *t,
                        struct buf *out);
 /* An array, in the order of `order` ([n] numbers of trials). */

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "store/experiments.h"
 #include "store/retention.h"
 #include "tune/experiment.h"
 #include "tune/manager.h"
@@ -86,6 +87,49 @@ static void release_folders(struct folders *l)
     for (size_t i = 0; i < l->all.n; i++)
         mem_free(l->all.at[i].dir);
     VEC_RELEASE(&l->all);
+}
+
+static bool has_folder(const struct folders *l, const char *id)
+{
+    for (size_t i = 0; i < l->all.n; i++)
+        if (strcmp(l->all.at[i].is.id, id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_noted(const struct store_experiments *l, const struct exp_peek *x)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->at[i].id, x->id) == 0 && strcmp(l->at[i].owner, x->owner) == 0 &&
+            strcmp(l->at[i].snapshot, x->source) == 0)
+            return true;
+    return false;
+}
+
+enum rc tune_note_code(struct store *s, const char *node, const char *home,
+                       struct err *err)
+{
+    struct folders here = {0};
+    struct store_experiments noted = {0};
+    if (!home || !fs_is_dir(home))
+        return RC_OK;
+    enum rc rc = store_experiment_get(s, node, &noted, err);
+    find_folders(home, &here);
+    for (size_t i = 0; i < here.all.n && !rc; i++) {
+        const struct exp_peek *x = &here.all.at[i].is;
+        struct store_experiment row = {x->id, node, x->owner, x->source};
+        if (*x->owner && *x->source && !is_noted(&noted, x))
+            rc = store_experiment_put(s, &row, err);
+    }
+    for (size_t i = 0; i < noted.n && !rc; i++) {
+        char *dir = fs_join(home, noted.at[i].id);
+        if (!fs_exists(dir) && !has_folder(&here, noted.at[i].id))
+            rc = store_experiment_delete(s, noted.at[i].id, node, err);
+        mem_free(dir);
+    }
+    release_folders(&here);
+    store_experiments_release(&noted);
+    return rc;
 }
 
 /* What a policy has kept so far of one user or project. */

@@ -31,6 +31,13 @@ enum rc tune_retain(struct store *s, const char *home, int64_t now_ns, tune_busy
                     void *arg, bool dry, struct tune_removed *out,
                     struct err *err) MUST_CHECK;
 
+/* Makes the store's list of code that experiments of `node` need (store/experiments.h) that of
+ * the folders of `home`: what was deleted here needs nothing any more. A home that is not there
+ * changes nothing.
+ */
+enum rc tune_note_code(struct store *s, const char *node, const char *home,
+                       struct err *err) MUST_CHECK;
+
 /* Adds the experiments of `home` to the rows of their owners, or projects. */
 void tune_report_room(const char *home, bool by_project, struct job_report *r);
 

@@ -26,8 +26,8 @@ from tutorial_test import missing
 ROOT = os.environ.get('TY_SOURCE', os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PAGES = os.path.join(ROOT, 'docs/contributing')
 BLOCK = re.compile(r'(?:<!-- ([^\n]*?) -->[ ]*\n)?^( *)```(\w+)\n(.*?)^ *```', re.S | re.M)
-KINDS = ('backend', 'comm', 'command', 'feature', 'file-kind', 'front-end', 'model', 'op', 'optimizer', 'reader', 'route',
-         'tuner')  # each has a page that is run
+KINDS = ('backend', 'comm', 'command', 'device', 'feature', 'file-kind', 'front-end', 'lookup', 'metric', 'model', 'op',
+         'optimizer', 'reader', 'route', 'tuner')  # each has a page that is run
 
 
 class Fault(Exception):
@@ -118,6 +118,21 @@ def apply_pages(pages, tree):
     return runs, set(files)
 
 
+def check_format(files, tree):
+    """What a page writes or adds to stands as `make lint` wants it, so that a copy of it passes."""
+    program = shutil.which('clang-format-14') or shutil.which('clang-format')
+    sources = sorted(x for x in files if x.endswith(('.c', '.h')))
+    if not program:
+        print('# clang-format is not here: the format of the examples is not checked')
+        return True
+    done = subprocess.run([program, '--dry-run', '--Werror', *sources], cwd=tree, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    print(f'{"not " if done.returncode else ""}ok - the examples are formatted as the program is')
+    if done.returncode:
+        print('# ' + '\n# '.join(x for x in done.stdout.split('\n') if 'error:' in x))
+    return done.returncode == 0
+
+
 def build(tree):
     out = os.path.join(tree, 'build/add')
     if not os.path.exists(os.path.join(out, 'build.ninja')):
@@ -153,9 +168,10 @@ def main():
     tree = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else tempfile.mkdtemp(prefix='trainyard-add.')
     try:
         copy_tree(tree)
-        runs, _ = apply_pages(pages, tree)
+        runs, files = apply_pages(pages, tree)
+        good = [check_format(files, tree)]
         program = build(tree)
-        good = [run(program, *r, tree) for r in runs]
+        good += [run(program, *r, tree) for r in runs]
         with_runs = {r[0] for r in runs}
         for kind in KINDS:
             if kind + '.md' not in with_runs:

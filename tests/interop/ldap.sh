@@ -66,22 +66,8 @@ checks=0
 trap 'kill $ldap $server 2>/dev/null || true' EXIT
 
 bad() { echo "ldap: FAILED: $*"; cat login.err server.log slapd.log 2>/dev/null | tail -n 30; exit 1; }
-serve() # FLAG...
-{
-    if [ -n "$server" ]; then
-        kill "$server"
-        wait "$server" 2>/dev/null || true
-    fi
-    : >server.log
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 "$@" 2>server.log &
-    server=$!
-    for _ in $(seq 200); do
-        url=$(sed -n 's/^listening on //p' server.log)
-        [ -n "$url" ] && return
-        sleep 0.1
-    done
-    bad "no server"
-}
+# shellcheck source=tests/interop/server_lib.sh
+. "$TY_SOURCE/tests/interop/server_lib.sh"
 # says 0|1 TEXT NAME PASSWORD: whether a login fails, and what it prints, on either stream
 says()
 {
@@ -142,7 +128,11 @@ says 1 "wrong name or password" twin twin-1
 serve --ldap-url "ldaps://localhost:$secure" --ldap-ca tls/other.pem --ldap-user-dn 'uid={},ou=people,dc=example' --ldap-role viewer
 says 1 "E5036" ann ann-1
 serve --ldap-url "ldap://localhost:$plain" --ldap-ca tls/other.pem --ldap-user-dn 'uid={},ou=people,dc=example' --ldap-role viewer
-says 1 "E5036" ann ann-1
+says 1 "TLS failed: its certificate is for another name, or not from --ldap-ca tls/other.pem" ann ann-1
+serve --ldap-url "ldap://localhost:$plain" --ldap-user-dn 'uid={},ou=people,dc=example' --ldap-role viewer
+says 1 "its certificate is not trusted; name the authority's with --ldap-ca FILE" ann ann-1
+serve --ldap-url "ldaps://localhost:$secure" --ldap-user-dn 'uid={},ou=people,dc=example' --ldap-role viewer
+says 1 "its certificate is not trusted; name the authority's with --ldap-ca FILE" ann ann-1
 LDAPTLS_REQCERT=never serve --ldap-url "ldaps://127.0.0.1:$secure" --ldap-ca tls/ca.pem --ldap-user-dn 'uid={},ou=people,dc=example' --ldap-role viewer
 says 1 "E5036" ann ann-1
 # An account for searches that is not accepted, and a server that is away.

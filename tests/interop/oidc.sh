@@ -25,22 +25,8 @@ issuer=http://127.0.0.1:$port
 
 bad() { echo "FAILED: $*"; cat login.err server.log provider.log 2>/dev/null | tail -n 40; exit 1; }
 
-serve() # FLAG...
-{
-    if [ -n "$server" ]; then
-        kill "$server"
-        wait "$server" 2>/dev/null || true
-    fi
-    : >server.log
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --oidc-issuer "$issuer" "$@" 2>server.log &
-    server=$!
-    for _ in $(seq 200); do
-        url=$(sed -n 's/^listening on //p' server.log)
-        [ -n "$url" ] && return
-        sleep 0.1
-    done
-    bad "no server"
-}
+# shellcheck source=tests/interop/server_lib.sh
+. "$TY_SOURCE/tests/interop/server_lib.sh"
 
 # login NAME [FLAG...]: what the command says is in login.out and login.err, its status in $got
 login()
@@ -68,7 +54,7 @@ for _ in $(seq 200); do
     sleep 0.1
 done
 
-serve --oidc-client-id yard --oidc-role submitter --oidc-lifetime 1h
+serve --oidc-issuer "$issuer" --oidc-client-id yard --oidc-role submitter --oidc-lifetime 1h
 login ann --oidc
 [ $got = 0 ] && grep -q "logged in to $url as ann (submitter)" login.out || bad "a browser"
 "$TRAINYARD" job list >/dev/null || bad "the token does not work"
@@ -95,7 +81,7 @@ admin user delete ann
 login ann+2 --oidc
 grep -q 'as ann (submitter)' login.out || bad "a name that is free again"
 
-serve --oidc-client-id safe --oidc-client-secret-file secret --oidc-claim email --oidc-domain example.com
+serve --oidc-issuer "$issuer" --oidc-client-id safe --oidc-client-secret-file secret --oidc-claim email --oidc-domain example.com
 login eve --oidc
 grep -q "'eve' is no user of this server" login.err || bad "nobody is added without --oidc-role"
 admin user create eve --role submitter
@@ -105,12 +91,12 @@ grep -q 'as eve (submitter)' login.out || bad "a confidential client, by address
 login eve+x --oidc
 grep -q "not a verified address" login.err || bad "an address that is not verified"
 echo wrong >secret
-serve --oidc-client-id safe --oidc-client-secret-file secret --oidc-claim email --oidc-domain example.com
+serve --oidc-issuer "$issuer" --oidc-client-id safe --oidc-client-secret-file secret --oidc-claim email --oidc-domain example.com
 login eve --oidc
 grep -q 'E5034.*refuses the login' login.err || bad "a wrong secret"
 
 kill $provider
-serve --oidc-client-id yard
+serve --oidc-issuer "$issuer" --oidc-client-id yard
 login ann --oidc
 [ $got = 1 ] && grep -q 'E5033' login.err || bad "a provider that is away: $got"
 echo "logins through oidc-provider: 15 cases"

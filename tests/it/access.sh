@@ -60,6 +60,68 @@ hook()
 
 received() { grep -qF -e "$1" requests; }
 
+# What runs goes on; what waits is held, says why, and starts with the owner's return.
+queued_jobs_of_a_disabled_user_are_held()
+{
+    local running queued other
+    yard
+    running=$(as "$ann" job submit --cpu 8 -- 'sleep 300')
+    for _ in $(seq 100); do
+        as "$ann" job get --json "$running" | grep -q '"Running"' && break
+        sleep 0.1
+    done
+    queued=$(as "$ann" job submit --cpu 8 --priority 9 -- 'echo ran')
+    as "$admin" user update ann --disable
+    run as "$admin" job get --json "$running"
+    json 'd["state"] == "Running"'
+    as "$admin" job stop "$running" >/dev/null
+    as "$admin" job wait "$running" >/dev/null 2>&1
+    other=$(as "$admin" job submit --cpu 8 -- 'echo other')
+    as "$admin" job wait "$other" >/dev/null || fail "a job behind it: $(as "$admin" job why "$other")"
+    run as "$admin" job get --json "$queued"
+    json 'd["state"] == "Queuing"'
+    run as "$admin" job why "$queued"
+    out_is <<<"$queued waits until an admin lets its owner run jobs: 'ann' is disabled"
+    as "$admin" user update ann --enable
+    run as "$ann" job wait "$queued"
+    status 0
+    # One who may only look runs nothing either.
+    running=$(as "$admin" job submit --cpu 8 -- 'sleep 300')
+    for _ in $(seq 100); do
+        as "$admin" job get --json "$running" | grep -q '"Running"' && break
+        sleep 0.1
+    done
+    queued=$(as "$ann" job submit --cpu 8 -- 'echo ran')
+    as "$admin" user update ann --role viewer
+    as "$admin" job stop "$running" >/dev/null
+    as "$admin" job wait "$running" >/dev/null 2>&1
+    other=$(as "$admin" job submit --cpu 8 -- 'echo other')
+    as "$admin" job wait "$other" >/dev/null
+    run as "$ann" job why "$queued"
+    out_is <<<"$queued waits until an admin lets its owner run jobs: 'ann' may not submit jobs"
+    as "$admin" user update ann --role submitter
+    run as "$ann" job wait "$queued"
+    status 0
+    # All of them at once.
+    running=$(as "$ann" job submit --cpu 8 -- 'sleep 300')
+    queued=$(as "$ann" job submit --cpu 8 -- 'sleep 300')
+    for _ in $(seq 100); do
+        as "$ann" job get --json "$running" | grep -q '"Running"' && break
+        sleep 0.1
+    done
+    run as "$admin" user update ann --stop-jobs
+    status 2
+    err_has "--stop-jobs goes with --disable"
+    run as "$admin" user update ann --disable --stop-jobs
+    status 0
+    as "$admin" job wait "$running" "$queued" >/dev/null 2>&1
+    for id in $running $queued; do
+        run as "$admin" job get --json "$id"
+        json 'd["state"] == "Stopped" and d["reason"] == "UserStopped"'
+    done
+    finish
+}
+
 a_schedule_stops_with_its_owner_and_goes_on_with_them()
 {
     yard
@@ -160,6 +222,119 @@ a_dataset_for_reading_is_not_written_to()
     finish
 }
 
+a_schedule_is_changed_in_place()
+{
+    local first second
+    yard
+    mkdir one two
+    echo 'echo first $S' >one/run.sh
+    echo 'echo second $S' >two/run.sh
+    S=secret-one run as "$ann" schedule create nightly --cron '30 2 1 1 *' --source one --secret S --label a=b -- sh run.sh
+    status 0
+    first=$(as "$ann" schedule run nightly --at 2024-01-01T02:30:00Z)
+    as "$ann" job wait "$first" >/dev/null
+    # When alone: the job, its code and its secret stay.
+    run as "$ann" schedule update nightly --cron '0 4 1 1 *' --overlap allow --json
+    status 0
+    json 'd["cron"] == "0 4 1 1 *" and d["overlap"] == "allow" and d["catch_up"] == "last" and "T04:00:00" in d["next"]'
+    second=$(as "$ann" schedule run nightly --at 2024-01-01T04:00:00Z)
+    as "$ann" job wait "$second" >/dev/null
+    run as "$ann" job logs "$second"
+    out_has "first "
+    out_lacks secret-one
+    # New code, another secret; what has run is still known.
+    S=secret-two run as "$ann" schedule update nightly --source two --secret S -- 'sh run.sh; test $S = secret-two'
+    status 0
+    second=$(as "$ann" schedule run nightly --at 2024-01-02T04:00:00Z)
+    run as "$ann" job wait "$second"
+    status 0
+    run as "$ann" job logs "$second"
+    out_has "second "
+    run as "$ann" schedule get nightly
+    out_has "$first"
+    out_has "$second"
+    # Checked as a new one is, and nothing changes then.
+    refused E5101 "$ann" schedule update nightly --cron '61 * * * *'
+    refused E3107 "$ann" schedule update nightly --input d=dataset:nope -- true
+    refused E0603 "$ann" schedule update nightly --cpu 2
+    err_has "flags of the job go with its FILE or COMMAND"
+    refused E0603 "$ann" schedule update nightly
+    refused E5103 "$ann" schedule update nope --cron @daily
+    run as "$ann" schedule get nightly --json
+    json 'd["cron"] == "0 4 1 1 *"'
+    # Others: an admin changes the time, not what runs in somebody's name.
+    refused E5103 "$carl" schedule update nightly --cron @daily
+    run as "$admin" schedule update nightly --zone Asia/Shanghai
+    status 0
+    refused E5010 "$admin" schedule update nightly -- 'echo in her name'
+    err_has "only 'ann' may change the job or the parameters of this schedule"
+    refused E5010 "$admin" schedule update nightly --param 'yyyymmdd=x; id'
+    finish
+}
+
+projects_are_added_and_left_one_by_one()
+{
+    yard
+    run as "$admin" user create dan --project ads --project feed:admin
+    status 0
+    err_has "note: nobody was in the project 'feed:admin' before 'dan'"
+    run as "$admin" user update dan --add-project adss
+    status 0
+    err_is <<<"note: nobody was in the project 'adss' before 'dan'"
+    run as "$admin" user update dan --remove-project adss --add-project feed
+    status 0
+    err_is </dev/null
+    run as "$admin" user list --json
+    json '[u["projects"] for u in d if u["name"] == "dan"] == ["ads,feed"]'
+    run as "$admin" user update dan --remove-project nope
+    status 2
+    err_has "'dan' is only in: ads,feed"
+    run as "$admin" user update dan --project ads --add-project feed
+    status 2
+    run as "$admin" user update nobody --add-project feed
+    err_has "no user 'nobody'"
+    # The same without a server.
+    run env -u TRAINYARD_SERVER "$TRAINYARD" user update dan --add-project more --dir yard
+    status 0
+    run as "$admin" user list --json
+    json '[u["projects"] for u in d if u["name"] == "dan"] == ["ads,feed,more"]'
+    # A token without an end says so.
+    run as "$admin" token create dan
+    err_is <<<"note: this token never expires; --expires 90d limits it, \`token delete\` ends it"
+    run as "$admin" token create dan --expires 1d
+    err_is </dev/null
+    # Nobody waits in a queue that is not there.
+    refused E3022 "$ann" job submit --queue nope -- true
+    err_has "there is no queue 'nope': jobs here wait in one, 'default'"
+    refused E3022 "$ann" schedule create q --cron @daily --queue nope -- true
+    run as "$ann" job run --queue default -- true
+    status 0
+    # Secrets of a job are given again with the next.
+    S=hunter22 run as "$ann" job submit --wait --secret S -- true
+    status 0
+    refused E5015 "$ann" job rerun "$(head -1 .out)"
+    err_has "had secrets, which are not kept for another: submit it again with --secret S"
+    finish
+}
+
+a_dataset_never_holds_the_servers_own_files()
+{
+    yard
+    mkdir -p beside yard/jobs
+    ln -s "$PWD/yard/jobs" beside/link
+    for path in "$PWD/yard" "$PWD/yard/jobs" "$PWD" / "$PWD/beside/link" "$PWD/beside/../yard/jobs"; do
+        run as "$admin" dataset create own --path "$path"
+        status 2
+        err_has "error[E3301]"
+    done
+    run as "$admin" dataset create own --path "$PWD/yard/jobs"
+    err_has "'path': '$PWD/yard/jobs' holds, or lies in, '"
+    err_has "of this server, which no job may see; name another directory"
+    run as "$admin" dataset create own --path "$PWD/beside"
+    status 0
+    finish
+}
+
 a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys()
 {
     yard
@@ -173,6 +348,12 @@ a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys()
 quotas_of_users_work_at_a_server_as_they_do_here()
 {
     yard
+    run as "$admin" quota set --user nosuchuser --running 2
+    status 1
+    err_has "no user 'nosuchuser'"
+    run as "$admin" quota set --user ann --running -1
+    status 2
+    err_has "running: '-1' is not a limit: give a number from 0 on, or none for no limit"
     run as "$admin" quota set --user '*' --running 2 --cpu 4
     status 0
     out_has "user      * "
@@ -474,6 +655,148 @@ a_follower_who_may_not_any_more_hears_no_more()
     finish
 }
 
+a_job_of_an_array_is_run_again_in_its_place_at_a_server()
+{
+    yard
+    mkdir -m 777 shared && chmod 711 . ..
+    as "$admin" dataset create sh --path "$PWD/shared" --writable >/dev/null
+    local array failed again
+    # shellcheck disable=SC2016
+    array=$(as "$ann" job submit --array 3 --data sh:/mnt/s -- '[ $TRAINYARD_ARRAY_INDEX != 2 ] || [ -e /mnt/s/mended ]')
+    run as "$ann" job wait --timeout 60s "$array"
+    status 1
+    touch shared/mended
+    run as "$ann" job list --json --label "array=$array" --state Failed
+    failed=$(python3 -c 'import json; print(json.load(open(".out"))[0]["id"])')
+    again=$(as "$ann" job rerun "$failed")
+    run as "$ann" job wait --timeout 60s "$array"
+    status 0
+    [ "$(wc -l <.out)" = 3 ] || fail "the array has $(wc -l <.out) jobs"
+    out_has "$again Succeeded"
+    run as "$ann" job submit --after-ok "$array" --wait -- true
+    status 0
+    # One job is wanted: which ones there are is said.
+    for what in get logs; do
+        run as "$ann" job "$what" "$array"
+        [ "$got" != 0 ] || fail "job $what of an array"
+        err_has "error[E3020]: '$array' is an array; give one of its jobs: jb-"
+    done
+    run as "$ann" job get jb-
+    status 2
+    err_has "error[E3020]: 'jb-' is the beginning of jb-"
+    run as "$ann" job delete "$array"
+    status 0
+    [ "$(wc -l <.out)" = 4 ] || fail "deleted: $(cat .out)"
+    finish
+}
+
+whose_and_what_a_job_is_is_shown()
+{
+    yard
+    local id
+    id=$(as "$ann" job submit --project ads --name night --cpu 0.5 --memory 64Mi --priority 2 --label team=ads --hp lr=0.1 -- sh -c 'echo "two words"')
+    as "$bob" job submit --name other -- true >/dev/null
+    as "$admin" job wait --timeout 60s "$id" >/dev/null
+    run as "$admin" job list
+    out_has "  owner         project       state"
+    out_has "$id  night                     ann           ads           Succeeded"
+    out_has "  bob           -"
+    run as "$admin" job list --project ads --json
+    json '[(j["name"], j["owner"], j["project"]) for j in d] == [("night", "ann", "ads")]'
+    run as "$bob" job get "$id"
+    for line in "project    ads" "asks for   1 worker, 0.5 processors, 64.0 MiB of memory, priority 2" "label      team=ads" "hp         lr=0.1" \
+        "command    sh -c 'echo \"two words\"'"; do
+        out_has "$line"
+    done
+    finish
+}
+
+everybody_has_their_own_tokens()
+{
+    yard
+    local mine id weak
+    run as "$ann" whoami
+    out_has "user      ann"
+    out_has "projects  ads"
+    run as "$ann" whoami --json
+    json 'd["name"] == "ann" and d["role"] == "submitter" and d["token"].startswith("tk-") and "expires" not in d'
+    mine=$(as "$ann" token create --note laptop)
+    run as "$mine" token list --json
+    json 'len(d) == 2 and {t["owner"] for t in d} == {"ann"} and "laptop" in [t["name"] for t in d]'
+    # No more than the one that asks: neither role nor lifetime.
+    refused E5010 "$ann" token create --role admin
+    weak=$(as "$ann" token create --expires 1h)
+    run as "$weak" whoami --json
+    json 'd["role"] == "submitter" and "expires" in d'
+    run as "$(as "$weak" token create)" whoami --json
+    json '"expires" in d'
+    weak=$(as "$weak" token create --role viewer)
+    run as "$mine" whoami --json
+    id=$(python3 -c 'import json; print(json.load(open(".out"))["token"])')
+    refused E3111 "$weak" token delete "$id"
+    refused E3111 "$bob" token delete "$id"
+    refused E3111 "$bob" token list ann
+    refused E3111 "$bob" token create ann
+    run as "$ann" token delete "$id"
+    status 0
+    refused E5008 "$mine" whoami
+    # A login can take its token along.
+    as "$ann" token create >t
+    HOME=$PWD/home XDG_CONFIG_HOME=$PWD/config run "$TRAINYARD" login "$url" --token-file t
+    status 0
+    HOME=$PWD/home XDG_CONFIG_HOME=$PWD/config run "$TRAINYARD" logout --revoke
+    out_has "the token is revoked"
+    refused E5008 "$(cat t)" whoami
+    as "$admin" user create other --role admin >/dev/null
+    refused E5010 "$admin" user delete admin
+    err_has "you cannot delete yourself"
+    as "$admin" user update ann --disable
+    refused E5008 "$ann" whoami
+    err_has "the user 'ann' is disabled"
+    finish
+}
+
+an_auditor_sees_everything_and_changes_nothing()
+{
+    yard
+    local aud id
+    aud=$(person aud --role auditor)
+    id=$(as "$carl" job submit --wait -- true | head -1)
+    as "$admin" user update carl --role viewer
+    as "$admin" token create carl --role viewer --note door >/dev/null
+    run as "$aud" job list
+    out_has "$id"
+    run as "$aud" job get "$id"
+    status 0
+    run as "$aud" job logs "$id"
+    status 0
+    run as "$aud" user list
+    out_has "aud                       auditor"
+    run as "$aud" token list
+    out_has "door"
+    run as "$aud" quota list
+    status 0
+    refused E5010 "$aud" job submit -- true
+    refused E5010 "$aud" job stop "$id"
+    refused E5010 "$aud" user update carl --disable
+    refused E3111 "$aud" token create ann
+    refused E5010 "$aud" dataset create x --path /tmp
+    # What was done, and to what.
+    run as "$aud" audit --user admin --since 1h --json
+    json '[e["object"] for e in d if e["action"] == "change_user"] == ["/api/v1/users/carl {\"role\": \"viewer\"}"]'
+    json 'any(e["action"] == "create_token" and "/api/v1/tokens/tk-" in e["object"] and "door" in e["object"] for e in d)'
+    run as "$aud" audit --action create_job --json
+    json '[(e["who"], e["object"]) for e in d if e["outcome"] == "201"] == [("carl", "/api/v1/jobs/'"$id"'")]'
+    run as "$aud" audit --user aud
+    out_has "403"
+    refused E5010 "$ann" audit
+    refused E5010 "$vera" user list
+    # A token of an auditor with another role is a viewer's.
+    run as "$(as "$admin" token create aud --role submitter)" whoami --json
+    json 'd["role"] == "viewer"'
+    finish
+}
+
 tap_cases \
     a_follower_who_may_not_any_more_hears_no_more \
     what_is_somebody_elses_answers_as_what_is_not_there \
@@ -485,6 +808,10 @@ tap_cases \
     a_directory_has_one_server \
     quotas_of_users_work_at_a_server_as_they_do_here \
     a_dataset_for_reading_is_not_written_to \
+    a_dataset_never_holds_the_servers_own_files a_schedule_is_changed_in_place projects_are_added_and_left_one_by_one \
     a_dataset_of_a_deleted_user_is_not_opened_with_the_servers_keys \
     a_schedule_stops_with_its_owner_and_goes_on_with_them \
-    a_former_member_is_told_nothing_of_the_project
+    queued_jobs_of_a_disabled_user_are_held \
+    a_former_member_is_told_nothing_of_the_project \
+    a_job_of_an_array_is_run_again_in_its_place_at_a_server whose_and_what_a_job_is_is_shown \
+    everybody_has_their_own_tokens an_auditor_sees_everything_and_changes_nothing

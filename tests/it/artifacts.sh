@@ -203,20 +203,33 @@ old_contents_that_nothing_refers_to_are_collected_there_too()
     echo gone >in/x
     run "$TRAINYARD" job submit --source src --input train=./in --wait -- sh run.sh
     id=$(head -1 .out)
+    echo young >one # sent, and not submitted yet
+    api PUT "/api/v1/objects/$(digest one)" -H 'Content-Type: application/octet-stream' --data-binary @one
     run "$TRAINYARD" job delete "$id"
     status 0
-    as "$admin"
+    # What the deleted job left goes at once, what is young stays.
     before=$(stored | grep -c users/ann/objects)
-    run "$TRAINYARD" gc
-    is "what is young stays" "$(stored | grep -c users/ann/objects)" "$before"
-    ask /_age/100000 ''
-    find yard/users -type f -exec touch -d '2 days ago' {} +
+    as "$admin"
     run "$TRAINYARD" gc --dry-run --json
     json 'd["objects"] == 2'
     is "a rehearsal" "$(stored | grep -c users/ann/objects)" "$before"
+    as "$ann"
     run "$TRAINYARD" gc --json
     json 'd["objects"] == 2'
     is "the list and the file" "$(stored | grep -c users/ann/objects)" $((before - 2))
+    # The same contents again are whole.
+    run "$TRAINYARD" job submit --source src --input train=./in --wait -- sh run.sh
+    status 0
+    id=$(head -1 .out)
+    is "it ran" "$("$TRAINYARD" job logs "$id")" gone
+    run "$TRAINYARD" job delete "$id"
+    run "$TRAINYARD" gc --json
+    as "$admin"
+    ask /_age/100000 ''
+    find yard/users -type f -exec touch -d '2 days ago' {} +
+    run "$TRAINYARD" gc --json
+    json 'd["objects"] == 1'
+    is "nor what was young" "$(stored | grep -c users/ann/objects)" $((before - 3))
     # The disk keeps no copies that are a day old; the job can still be run again.
     check "no old copies here" sh -c '! grep -rqx kept yard/users/ann/objects'
     as "$ann"

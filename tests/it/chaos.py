@@ -223,8 +223,9 @@ def main():
     return 1 if problems else 0
 
 
-MARK = os.path.join(DIR, "marks")
+MARK = DIR + ".marks"  # no job mounts what lies in the server's own directory
 os.makedirs(MARK, exist_ok=True)
+os.makedirs(DIR, mode=0o700, exist_ok=True)
 os.chmod(MARK, 0o1777)  # jobs of a server have accounts of their own
 SERVER = chaos_server.Server(PROGRAM, DIR) if os.environ.get("CHAOS_SERVER") else None
 sys.exit(main())

@@ -25,7 +25,7 @@ class Server:
         self.start()
         with open(os.path.join(directory, "admin.token"), encoding="ascii") as f:
             self.admin = f.read().strip()
-        self.ask("POST", "/api/v1/datasets", {"name": "marks", "path": os.path.join(directory, "marks"), "writable": True})
+        self.ask("POST", "/api/v1/datasets", {"name": "marks", "path": directory + ".marks", "writable": True})
         self.tokens = [self.make_user(i) for i in range(USERS)]
 
     def start(self):

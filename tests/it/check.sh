@@ -241,6 +241,20 @@ what_print_writes_reads_back_the_same()
     err_has "bad.config:3:3: error[E0201]"
 }
 
+a_file_is_printed_as_json_with_its_edits()
+{
+    check_files --print-json --set train_config.num_epochs=2 "$good"
+    status 0
+    err_empty
+    python3 -c 'import json; c = json.load(open(".out")); assert c["train_config"]["num_epochs"] == 2' ||
+        fail "not that JSON"
+    bad_file
+    check_files --print-json bad.config
+    status 2
+    err_has "bad.config:3:3: error[E0201]"
+    check "what was read is there" python3 -c 'import json; json.load(open(".out"))'
+}
+
 warnings_count_when_asked()
 {
     sed 's/fg_mode: FG_NORMAL/fg_encoded: true/' "$good" >warn.config
@@ -272,6 +286,31 @@ nothing_named_is_wrong_usage()
     err_has "trainyard check: error[E0605]: argument FILE... is missing"
 }
 
+all_mistakes_of_an_nni_file_come_at_once()
+{
+    cat >exp.yml <<'YML'
+trialConcurrency: two
+maxTrialNumber: 1
+trialCommand: echo
+searchSpace: {x: {_type: unifrm, _value: [0, 1]}, y: {_type: uniform, _value: [3]}}
+tuner: {name: TPEE}
+trainingService: {platform: local}
+YML
+    run "$TRAINYARD" check exp.yml
+    status 2
+    for text in "exp.yml:1:19: error[E0202]" "exp.yml:4:26: error[E0432]" "exp.yml:4:79: error[E0433]" "exp.yml:5:15: error[E0408]" "4 errors"; do
+        grep -qF "$text" .out .err || fail "not said: $text"
+    done
+    # The same in a file of its own; nothing is said twice of the wrong value.
+    echo '{"x": {"_type": "unifrm", "_value": [0, 1]}}' >space.json
+    sed -i 's/^searchSpace: .*/searchSpaceFile: space.json/; s/TPEE/TPE/' exp.yml
+    run "$TRAINYARD" check exp.yml
+    status 2
+    for text in "error[E0202]" "space.json:1:" "2 errors"; do
+        grep -qF "$text" .out .err || fail "not said: $text"
+    done
+}
+
 tap_cases \
     a_good_file_is_named_and_described \
     files_of_nni_are_described_too \
@@ -286,5 +325,7 @@ tap_cases \
     stdin_is_a_dash \
     edits_are_applied_before_the_check \
     what_print_writes_reads_back_the_same \
+    a_file_is_printed_as_json_with_its_edits \
     warnings_count_when_asked \
-    a_job_file_is_known_without_its_command nothing_named_is_wrong_usage
+    a_job_file_is_known_without_its_command nothing_named_is_wrong_usage \
+    all_mistakes_of_an_nni_file_come_at_once

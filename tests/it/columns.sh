@@ -263,6 +263,65 @@ ids_outside_their_table_are_counted_and_shown()
     err_has "note: feature 'id': 2 values outside its table of 60 rows count as 0; the first is \"-5\", row 1 of 'a.parquet'"
 }
 
+predict_and_serve_count_ids_outside_their_table()
+{
+    files
+    sed -i 's/hash_bucket_size: 1000/num_buckets: 60/' c.config
+    "$TRAINYARD" train c.config 2>.err || fail "$(cat .err)"
+    "$TRAINYARD" export c.config --export-dir e 2>.err || fail "$(cat .err)"
+    for threads in 1 3; do
+        run "$TRAINYARD" predict --model e --input eval.csv --output p.csv --overwrite --threads $threads --batch-size 7
+        status 0
+        err_has "note: feature 'id': 40 values outside its table of 60 rows count as 0; the first is 62, row 3 of 'eval.csv' (line 4)"
+    done
+    { echo id,price; echo 7,3; } >good.csv
+    run "$TRAINYARD" predict --model e --input good.csv --output p.csv --overwrite
+    status 0
+    err_lacks "outside its table"
+    "$TRAINYARD" serve --model e --listen 127.0.0.1:0 2>serve.log &
+    local pid=$! url=
+    for _ in $(seq 100); do
+        url=$(sed -n 's/^listening on //p' serve.log)
+        [ -z "$url" ] || break
+        sleep .1
+    done
+    for _ in 1 2; do
+        run curl -s -d '{"items": [{"id": 7, "price": 1}, {"id": 62, "price": 1}, {"id": -5, "price": 1}]}' "$url/score"
+        out_has '"items": 3'
+    done
+    run curl -s "$url/metrics"
+    out_has 'trainyard_values_outside_total{feature="id"} 4'
+    kill $pid
+    wait $pid
+    [ "$(grep -c "feature 'id': 62 of items\[1\] is outside its table of 60 rows and counts as 0" serve.log)" = 1 ] || fail "$(cat serve.log)"
+}
+
+# The place of a value is that of its file, however many files a batch is made of.
+a_value_that_is_no_id_is_named_with_its_file_row_and_line()
+{
+    files
+    sed -i 's/hash_bucket_size: 1000/num_buckets: 1000/; s/batch_size: [0-9]*/batch_size: 64/' c.config
+    "$TRAINYARD" train c.config >/dev/null 2>.err || fail "$(cat .err)"
+    "$TRAINYARD" export c.config --export-dir e >/dev/null 2>.err || fail "$(cat .err)"
+    mkdir many
+    for i in 10 11 12 13 14 15 16 17 18 19 20 21; do
+        { echo y,id,price; echo "0,$i,3"; echo "1,$([ $i = 19 ] && echo x9 || echo 5),4"; } >many/$i.csv
+    done
+    local where="column 'id', row 2 of 'many/19.csv' (line 3): 'x9' is not an integer"
+    "$TRAINYARD" data convert many/19.csv odd.parquet --types id=string >/dev/null 2>&1
+    sed 's/with_header: true/& input_fields { input_name: "id" input_type: STRING }/' c.config >c2.config
+    run "$TRAINYARD" train c2.config --model-dir m2 --train-input 'many/*.csv' --eval-input train1.csv
+    [ "$got" != 0 ] || fail "it went through"
+    err_has "error[E1304]: feature 'id' (c2.config:"
+    err_has "$where"
+    run "$TRAINYARD" eval c.config --eval-input odd.parquet --set data_config.dataset_type=ParquetDataset
+    err_has "column 'id', row 2 of 'odd.parquet': 'x9' is not an integer"
+    run "$TRAINYARD" predict --model e --input odd.parquet --output -
+    err_has "column 'id', row 2 of 'odd.parquet': 'x9' is not an integer"
+    run "$TRAINYARD" parity e odd.parquet
+    err_has "column 'id', row 2 of 'odd.parquet': 'x9' is not an integer"
+}
+
 tap_cases the_types_of_columns_are_kept_with_a_checkpoint \
     a_text_among_ids_is_refused_with_its_place_and_not_another_hash_for_all \
     an_id_beyond_64_bits_and_a_fraction_are_refused \
@@ -271,7 +330,7 @@ tap_cases the_types_of_columns_are_kept_with_a_checkpoint \
     the_next_days_training_keeps_the_types \
     declared_types_hold_and_a_change_of_them_is_refused \
     all_files_of_a_glob_have_one_type \
-    an_export_has_the_types_too \
+    an_export_has_the_types_too a_value_that_is_no_id_is_named_with_its_file_row_and_line \
     a_parquet_column_of_fractions_is_not_a_column_of_ids \
     a_checkpoint_without_types_takes_those_of_the_data \
-    ids_outside_their_table_are_counted_and_shown
+    ids_outside_their_table_are_counted_and_shown predict_and_serve_count_ids_outside_their_table

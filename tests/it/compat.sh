@@ -57,6 +57,7 @@ export_and_predict()
     --predict_output_path experiments/multi_tower_din_taobao_local/predict_result \
     --reserved_columns user_id,adgroup_id,clk'
     status 0
+    cp .err .predicted
     run "$TRAINYARD" data head -n 1 experiments/multi_tower_din_taobao_local/predict_result
     status 0
     out_has "probs"
@@ -93,6 +94,35 @@ torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
     run bash -c 'python -m tzrec.tools.list_distcp_param --checkpoint_path experiments/multi_tower_din_taobao_local/model.ckpt-3'
     status 0
     out_has "embedding"
+}
+
+# The blocks of a job with their variables as one machine with two processes has them.
+commands_of_a_job_run_on_two_ranks_as_printed()
+{
+    links && data
+    mkdir -p experiments
+    export MASTER_ADDR=localhost MASTER_PORT=32557 WORLD_SIZE=1 NPROC_PER_NODE=2 RANK=0 ASAN_OPTIONS=detect_leaks=0
+    # shellcheck disable=SC2016
+    run bash -c 'pip install tzrec==${TZREC_NIGHTLY_VERSION} -f http://tzrec.oss-cn-beijing.aliyuncs.com/release/nightly/repo.html --trusted-host tzrec.oss-cn-beijing.aliyuncs.com
+torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.train_eval \
+    --pipeline_config_path multi_tower_din_taobao_local.config \
+    --train_input_path data/taobao_data_train/\*.parquet \
+    --eval_input_path data/taobao_data_eval/\*.parquet \
+    --model_dir experiments/multi_tower_din_taobao_local'
+    status 0
+    err_has "ranks       2 of"
+    # shellcheck disable=SC2016
+    run bash -c 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.eval \
+    --pipeline_config_path experiments/multi_tower_din_taobao_local/pipeline.config \
+    --eval_input_path data/taobao_data_eval/\*.parquet'
+    status 0
+    [ "$(grep -c '"auc"' experiments/multi_tower_din_taobao_local/eval_result.txt)" = 1 ] || fail "not one evaluation"
+    export_and_predict
+    [ "$(grep -c 'predicted 200 rows' .predicted)" = 1 ] || { fail "not one report:"; show .predicted; }
 }
 
 a_seed_in_the_environment_is_the_runs_seed()
@@ -164,5 +194,30 @@ links_of_the_build_reach_the_program()
     check "tzrec is there" test -x "$(dirname "$TRAINYARD")/compat/tzrec"
 }
 
-tap_cases links_of_the_build_reach_the_program commands_of_the_documents_run_as_printed a_seed_in_the_environment_is_the_runs_seed \
+# What bench-torcheasyrec trains with both programs; one that does not check would be told only there.
+configs_that_are_compared_with_torcheasyrec_check()
+{
+    local against=$TY_SOURCE/bench/compat/against f
+    run python3 "$against/compare.py" "$TRAINYARD" no-checkout python3
+    status 1
+    err_has "usage: make bench-torcheasyrec CHECKOUT=DIR PYTHON=PROGRAM"
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$against python3 - <<'PY' || fail "no cases"
+import cases, rows
+for i, (config, kind) in enumerate(cases.cases().values()):
+    open(f'{i}.config', 'w').write(config)
+    assert kind in rows.KINDS
+assert i == 87, i
+for part in ('train', 'eval'):
+    rows.write(f'{part}.jsonl', 'rows', part, 64)
+PY
+    for f in *.config; do
+        run "$TRAINYARD" check "$f"
+        status 0
+    done
+    for f in train eval; do "$TRAINYARD" data convert $f.jsonl $f.parquet >/dev/null 2>&1; done
+    run "$TRAINYARD" train 3.config --set train_config.num_steps=1
+    status 0
+}
+
+tap_cases configs_that_are_compared_with_torcheasyrec_check links_of_the_build_reach_the_program commands_of_the_documents_run_as_printed commands_of_a_job_run_on_two_ranks_as_printed a_seed_in_the_environment_is_the_runs_seed \
     wrong_lines_are_refused other_programs_get_what_is_theirs tools_to_come_say_so

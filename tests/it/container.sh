@@ -198,15 +198,42 @@ the_grace_time_is_that_of_all_processes_of_a_container()
     done
 }
 
+settings_of_containers_reach_the_engine()
+{
+    engine_place
+    make_image
+    run "$TRAINYARD" job run --image $image --backend-option shm_size=96Mi --backend-option pull=never -- 'cat /proc/mounts'
+    status 0
+    out_has "size=98304k"
+    run "$TRAINYARD" job run --image localhost/ty-no-such-image:1 --backend-option pull=never -- true
+    status 125
+    err_has "(ImagePull)"
+    run "$TRAINYARD" job submit --image $image --backend-option pull=often -- true
+    status 2
+    err_has "'pull' of the container backend: 'often': images are pulled always, missing or never"
+}
+
+containers_of_all_workers_are_removed_in_one_call()
+{
+    export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
+    mkdir bin
+    printf '#!/bin/sh\n[ "$1" != rm ] || echo "$@" >>%q/removed\n[ "$1" != run ]\n' "$PWD" >bin/podman
+    chmod +x bin/podman
+    run env PATH="$PWD/bin:$PATH" "$TRAINYARD" job run --image x --workers 4 -- true
+    [ "$got" != 0 ] || fail "it ran"
+    is "calls" "$(wc -l <removed)" 1
+    is "containers" "$(grep -o 'trainyard-jb-[a-z0-9]*-[0-3]-1' removed | sort -u | wc -l)" 4
+}
+
 without_an_engine_it_says_so()
 {
     export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
     mkdir bin
     ln -s "$TRAINYARD" bin/trainyard
     run env PATH="$PWD/bin" trainyard job run --image x -- true
-    status 126
-    err_has "Failed (LaunchFailure): run a container: no podman or docker"
+    status 1
+    err_has "Failed (BackendUnavailable): run a container: no podman or docker"
 }
 
 tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image packages_are_installed_inside_the_image an_image_without_python_says_so paths_with_odd_characters_are_mounted \
-    the_grace_time_is_that_of_all_processes_of_a_container without_an_engine_it_says_so
+    the_grace_time_is_that_of_all_processes_of_a_container settings_of_containers_reach_the_engine containers_of_all_workers_are_removed_in_one_call without_an_engine_it_says_so

@@ -153,6 +153,19 @@ a_stop_gives_time_and_is_never_a_success()
     ended "$id" Stopped UserStopped
 }
 
+the_grace_time_is_that_of_all_processes_of_a_worker()
+{
+    begin
+    local id text child='trap "echo told; sleep 0.4; echo saved; exit 0" TERM; echo up; while :; do sleep 0.05; done'
+    for text in "sh -c '$child'; echo never" "sh -c '$child' & wait"; do
+        id=$(submit --grace 20s -- "$text")
+        log_has "$id" up
+        run "$TRAINYARD" job stop "$id"
+        ended "$id" Stopped UserStopped
+        is "$text" "$(log_of "$id" | grep -vx Terminated | tr '\n' ' ')" "up told saved "
+    done
+}
+
 a_time_limit_is_never_a_success()
 {
     begin
@@ -243,7 +256,7 @@ contract() # more cases
 {
     tap_cases "$@" a_job_runs_and_its_log_is_whole both_streams_are_in_the_log_and_secrets_are_not \
         workers_meet_at_the_masters_address a_log_is_followed_while_it_grows ends_are_told_as_they_were \
-        a_stop_gives_time_and_is_never_a_success a_time_limit_is_never_a_success it_is_paused_and_goes_on \
+        a_stop_gives_time_and_is_never_a_success the_grace_time_is_that_of_all_processes_of_a_worker a_time_limit_is_never_a_success it_is_paused_and_goes_on \
         a_killed_supervisor_is_followed_by_another an_end_that_nobody_watched_is_known \
         what_keeps_a_worker_may_die it_starts_again_after_a_passing_failure
 }

@@ -137,7 +137,7 @@ END
     run "$TRAINYARD" data head e.dat
     status 1
     err_is <<'END'
-trainyard data head: error[E1203]: 'e.dat' is neither CSV, JSON lines nor Parquet
+trainyard data head: error[E1203]: 'e.dat' is neither CSV, JSON lines, Parquet nor slots
 END
     run "$TRAINYARD" data head .
     status 1
@@ -280,6 +280,69 @@ END
     status 0
 }
 
+# many N LINE: N rows, and one of another kind behind them.
+many()
+{
+    awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "{\"a\": %d, \"b\": \"x\"}\n", i }'
+    printf '%s\n' "$2"
+}
+
+json_lines_are_looked_at_far_beyond_the_first_thousand()
+{
+    many 1500 '{"a": 1.5, "b": "x"}' >a.jsonl
+    run "$TRAINYARD" data convert a.jsonl a.parquet
+    status 0
+    err_has "double: a"
+    many 1500 '{"a": 1, "b": "x", "later": 7}' >b.jsonl
+    run "$TRAINYARD" data convert b.jsonl -  --to csv
+    status 0
+    [ "$(tail -n 1 .out)" = 1,x,7 ] || fail "a key of the last row is lost: $(tail -n 1 .out)"
+    # whole numbers that a double would round, among fractions
+    printf '{"a": 0.5}\n{"a": 9007199254740993}\n' >c.jsonl
+    run "$TRAINYARD" data convert c.jsonl - --to jsonl
+    out_is <<'END'
+{"a": "0.5"}
+{"a": "9007199254740993"}
+END
+}
+
+json_lines_that_would_lose_something_are_an_error_with_their_line()
+{
+    printf '{"a": 1}\n' >a.jsonl
+    printf '{"a": 2}\n\n{"a": 3, "late": true}\n' >b.jsonl
+    run "$TRAINYARD" data convert a.jsonl b.jsonl all.parquet
+    status 1
+    err_is <<'END'
+trainyard data convert: error[E1156]: 'b.jsonl': line 3, column 10: a key that the rows before it do not have, found '"late"'
+END
+    [ ! -e all.parquet ] || fail "a part was written"
+    run "$TRAINYARD" data convert a.jsonl b.jsonl - --to jsonl --types late=string
+    status 0
+    out_is <<'END'
+{"a": 1, "late": null}
+{"a": 2, "late": null}
+{"a": 3, "late": "true"}
+END
+    run "$TRAINYARD" data convert a.jsonl b.jsonl - --to csv --columns a
+    status 0
+    printf '{"a": 0.5}\n' >a.jsonl
+    printf '{"a": 9007199254740993}\n' >b.jsonl
+    run "$TRAINYARD" data convert a.jsonl b.jsonl all.parquet
+    status 1
+    err_is <<'END'
+trainyard data convert: error[E1119]: 'b.jsonl': line 1, column 7: 'a': would be another number as type double, as the first rows of 'a.jsonl' have it, found '9007199254740993'
+END
+    run "$TRAINYARD" data convert a.jsonl b.jsonl all.parquet --types a=double
+    status 0
+    run "$TRAINYARD" data convert a.jsonl b.jsonl - --to csv --types a=string
+    status 0
+    out_has 9007199254740993
+    printf '{"a": "x"}\n' >b.jsonl
+    run "$TRAINYARD" data convert a.jsonl b.jsonl all.parquet --overwrite
+    status 1
+    err_has "error[E1152]: 'b.jsonl': line 1, column 7: 'a': expected type double, as the first rows of 'a.jsonl' have it, found '\"x\"'"
+}
+
 convert_leaves_nothing_behind_when_it_fails()
 {
     printf 'id,x\n1,2\n3\n' >a.csv
@@ -325,5 +388,7 @@ tap_cases \
     convert_keeps_what_a_number_would_lose \
     convert_types_are_as_told \
     convert_refuses_what_a_number_would_lose_later \
+    json_lines_are_looked_at_far_beyond_the_first_thousand \
+    json_lines_that_would_lose_something_are_an_error_with_their_line \
     convert_leaves_nothing_behind_when_it_fails \
     full_disk_is_a_failure

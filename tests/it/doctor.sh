@@ -43,6 +43,16 @@ missing_programs_say_what_they_are_needed_for()
     out_lacks "  ok "
 }
 
+backends_say_whether_they_work()
+{
+    doctor
+    out_has "  local       ok"
+    out_has "  container   failed   run a container: no podman or docker"
+    doctor --json
+    json 'd["backends"]["container"] == {"state": "failed", "said": "run a container: no podman or docker"}'
+    json 'd["backends"]["local"] == {"state": "ok", "said": None}'
+}
+
 versions_are_found_in_what_programs_say()
 {
     fake mpirun <<<'echo "mpirun (Open MPI) 4.1.4"; echo "Report bugs to x"'
@@ -145,7 +155,7 @@ nothing_to_read_is_no_crash()
 }
 
 tap_cases \
-    missing_programs_say_what_they_are_needed_for \
+    missing_programs_say_what_they_are_needed_for backends_say_whether_they_work \
     versions_are_found_in_what_programs_say \
     every_gpu_is_listed \
     a_program_that_fails_is_broken_not_missing \

@@ -71,7 +71,8 @@ END
     printf 'one\ntwo\n' | "$TRAINYARD" job exec "$id" -- wc -l >.out
     is "input" "$(tr -d ' ' <.out)" 2
     run "$TRAINYARD" job exec "$id" -- no-such-program
-    [ "$got" != 0 ] || fail "it ran"
+    status 127
+    err_has "no-such-program"
     run "$TRAINYARD" job exec --worker 3 "$id" -- true
     status 2
     err_has "has 1 workers, numbered from 0"

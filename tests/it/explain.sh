@@ -137,6 +137,22 @@ every_message_explains_itself()
     check "no blanks at line ends" test "$(grep -c ' $' all.txt)" = 0
 }
 
+a_schema_is_printed_as_json()
+{
+    explain --json pipeline
+    status 0
+    python3 - <<'END' || fail "not that JSON"
+import json
+s = json.load(open(".out"))
+field = s["messages"]["TrainConfig"]["fields"]["num_epochs"]
+assert s["root"] == "EasyRecConfig" and field["type"] == "uint32" and field["shape"] == "single", field
+assert "FG_DAG" in s["enums"]["FgMode"]["values"]
+END
+    explain --json pipelin
+    status 2
+    err_has "--json: 'pipelin' is not one of job, nni, "
+}
+
 reference_pages_are_written()
 {
     explain --markdown pages
@@ -164,4 +180,5 @@ tap_cases \
     names_that_are_none_get_a_suggestion \
     all_lists_every_message_and_code \
     every_message_explains_itself \
+    a_schema_is_printed_as_json \
     reference_pages_are_written

@@ -160,6 +160,31 @@ packages_are_installed_with_an_environment_of_ours()
     grep -q ^PATH= env.txt || fail "no PATH"
 }
 
+a_link_that_a_container_left_in_its_packages_is_not_followed()
+{
+    place
+    mkdir -p bin
+    printf 'key-of-the-server' >key
+    cat >bin/podman <<END
+#!/bin/bash
+[ "\$1" = run ] || exit 0
+while [ \$# -gt 0 ]; do [ "\$1" = --env-file ] && f=\$2; shift; done
+case "\$f" in *prepare.env) exit 0 ;; esac
+cat "\$f" >>"$PWD/variables"
+cd "\$(dirname "\$(dirname "\$f")")/packages" || exit 1
+mkdir -p lib && ln -sfn "$PWD" lib/target && ln -sf "$PWD/key" PATH && ln -sf "$PWD/key" PYTHONPATH
+exit 75
+END
+    chmod +x bin/podman
+    export PATH=$PWD/bin:$PATH
+    run "$TRAINYARD" job run --image x --requirement nothing --retries 1 --backoff 100ms -- true
+    [ "$(grep -c '^PATH=/trainyard/packages/bin' variables)" = 2 ] || fail "$(cat variables .err)"
+    grep -q 'key-of-the-server' variables && fail "$(grep key-of variables)"
+    grep -q '^PYTHONPATH=' variables && fail "a link stands for a directory of packages"
+    return 0
+}
+
 tap_cases a_bad_image_is_refused_wherever_a_job_is_checked a_bad_variable_is_refused \
     options_of_the_engine_end_before_the_image images_are_looked_for_and_containers_removed_by_name \
-    a_containers_variables_are_not_its_engines packages_are_installed_with_an_environment_of_ours
+    a_containers_variables_are_not_its_engines packages_are_installed_with_an_environment_of_ours \
+    a_link_that_a_container_left_in_its_packages_is_not_followed

@@ -3,11 +3,14 @@
 knows of. URL and TOKEN (the admin's) in the environment; arguments: the server's directory, its log. Every attack must
 come to nothing; the server must answer and alice's job go on behind each part. Loops are bounded, and all traffic stays on the loopback."""
 import base64
+import ctypes
 import hashlib
 import json
 import os
+import resource
 import socket
 import sys
+import threading
 import time
 
 from server_check import admin, ask, check, failures, url, user
@@ -130,7 +133,11 @@ def bad_requests(token, alice):
             ("POST", "/api/v1/datasets", {"name": "m", "path": "/etc"}),
             ("POST", "/api/v1/datasets", {"name": "m", "path": YARD, "type": "nas"}),
             ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/mnt/a:/etc"}),
-            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/../etc"})):
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/../etc"}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/proc"}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": YARD + "/a://.."}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "s3", "path": "/://../../../" + YARD}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "odps", "path": "/tmp/://../etc"})):
         status, _, answer = ask(method, path, body, token=token)
         must(status in (400, 403, 404, 409, 422) and SECRET not in str(answer), method, path, body, "->", status)
     # A dataset of another kind that names a file of the server.
@@ -206,6 +213,59 @@ def links_under_mounts(token):
     must(os.listdir(target) == [], "directories in", target, os.listdir(target))
 
 
+def datasets_around_the_server(token):
+    """An admin's directory that holds the server's: all of it is seen but that."""
+    home = os.path.dirname(YARD)
+    for name, target in (("around", home), ("inside", YARD + "/jobs")):
+        must(ask("POST", "/api/v1/datasets", {"name": name, "type": "local", "path": target}, token=admin)[0] == 422, "a dataset at", target)
+        place = os.path.join(home, "later-" + name)  # a link, once it is registered
+        os.mkdir(place)
+        check(ask("POST", "/api/v1/datasets", {"name": name, "type": "local", "path": place}, token=admin)[0] == 201, "a dataset", name)
+        os.rmdir(place)
+        os.symlink(target, place)
+    job = submit(token, f"ls -A /mnt/a/{os.path.basename(YARD)}; echo end", data=["around:/mnt/a"])
+    must(wait(token, job) == "Succeeded" and log(token, job) == "end\n", "the server's directory in a dataset around it:", log(token, job))
+    job = submit(token, "ls /mnt/a", data=["inside:/mnt/a"])
+    must(job is None or (wait(token, job) == "Failed" and "jb-" not in log(token, job)), "a dataset in the server's directory")
+    job = submit(token, "grep ' /mnt/a ' /proc/self/mountinfo", data=["linked:/mnt/a"])
+    wait(token, job)
+    must("nosuid" in log(token, job) and "nodev" in log(token, job), "devices and set-uid bits of a dataset:", log(token, job))
+
+
+SPY = """
+import os, time
+end = time.time() + 60
+print("ready", flush=True)
+while time.time() < end and not os.path.exists("/tmp/over"):
+    for pid in os.listdir("/proc"):
+        if not pid.isdigit() or int(pid) in (1, os.getpid()): continue
+        try: text = open(f"/proc/{pid}/environ", "rb").read()
+        except OSError: continue
+        if b"YEKREVRES"[::-1] in text: print("GAINED its environment", flush=True)
+        for fd in os.listdir(f"/proc/{pid}/fd") if os.access(f"/proc/{pid}/fd", os.R_OK) else ():
+            try: to = os.readlink(f"/proc/{pid}/fd/{fd}")
+            except OSError: continue
+            if "jobs.db" in to: print("GAINED", to, flush=True)
+"""
+
+
+def programs_beside(token):
+    """A program that enters the job is the server's until it is executed; a long PATH gives the job time to look."""
+    job = submit(token, ["/usr/bin/python3", "-S", "-c", SPY], env={"PATH": "/x:" * 30000 + "/usr/bin:/bin"})
+    wait(token, job, ("Running", "Failed"), 120)
+    for _ in range(1200):
+        if "ready" in log(token, job):
+            break
+        time.sleep(0.05)
+    for _ in range(3):
+        status, _, answer = ask("POST", f"/api/v1/jobs/{job}/exec", {"command": ["true"]}, token=token)
+        check(status in (200, 201), "a program beside one's own job", status, answer)
+        time.sleep(1)
+    ask("POST", f"/api/v1/jobs/{job}/exec", {"command": ["touch", "/tmp/over"]}, token=token)
+    wait(token, job)
+    must("ready" in log(token, job) and "GAINED" not in log(token, job), "what a program beside the job had:", log(token, job)[-300:])
+
+
 def webhooks(token):
     """Messages to addresses inside: refused at once, or never delivered."""
     with socket.create_server(("127.0.0.1", 0)) as s:
@@ -271,6 +331,35 @@ def smuggling(token):
             ("a NUL", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\0z\r\n\r\n" + inner)):
         got = talk(data)
         must(b"HTTP/1.1 200" not in got, "smuggling by", what, got[:60], got.count(b"HTTP/1.1 "))
+
+
+def resident():
+    """MiB of memory that the server has."""
+    with open(f"/proc/{os.environ['SERVER_PID']}/status", encoding="ascii") as f:
+        return int(f.read().split("VmRSS:")[1].split()[0]) >> 10
+
+
+def many_bodies(token):
+    """Large bodies on many connections that never end: no more than twice the largest is held for one user."""
+    before, part, socks = resident(), bytes(8 << 20), []
+    for _ in range(32):
+        s = socket.create_connection((url.hostname, url.port), timeout=2)
+        socks.append(s)
+        try:
+            s.sendall(f"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                      f"Content-Type: application/json\r\nContent-Length: {60 << 20}\r\n\r\n".encode())
+            s.sendall(part)
+        except OSError:
+            pass  # it does not listen any more
+    held = resident() - before
+    must(held < 200, "memory of the server:", held, "MiB for 256 that were sent")
+    for s in socks:
+        s.close()
+    for _ in range(100):
+        if submit(token, "true"):
+            return
+        time.sleep(0.1)
+    check(False, "requests are refused after they were closed")
 
 
 def garbled(token):
@@ -376,6 +465,99 @@ def datasets_of_the_server(token):
     must("SERVERKEY" not in log(token, job) and "testsecret" not in log(token, job), "the server's keys in pip:", log(token, job))
 
 
+class Aside(threading.Thread):
+    """A request that takes long, asked while others go on."""
+    def __init__(self, *args, **more):
+        super().__init__(daemon=True)
+        self.args, self.more, self.answer = args, more, None
+        self.start()
+
+    def run(self):
+        self.answer = ask(*self.args, seconds=240, **self.more)
+
+
+def silent_crowd(alice):
+    """More connections than the server has room for, on which nothing is sent, do not shut others out."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20000), hard))
+    crowd = []
+    try:
+        for _ in range(min(hard, 20000, 8800) - 100):
+            s = socket.socket()
+            s.setblocking(False)
+            crowd.append(s)
+            s.connect_ex((url.hostname, url.port))
+            if len(crowd) % 100 == 0:
+                time.sleep(0.02)
+        got = [ask("GET", "/api/v1/me", token=alice.token)[0] for _ in range(5)]
+        must(got == [200] * 5, "all connections of the server", got)
+    except OSError as e:
+        must(False, "all connections of the server:", e)
+    for s in crowd:
+        s.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def slow_logins(alice):
+    """Whoever has no token makes the server wait for a provider, and nobody else."""
+    waiting = [Aside("POST", "/api/v1/login", {"device_code": "x"}, token=None) for _ in range(12)]
+    waiting += [Aside(method, path, token=None) for method, path in (("GET", "/api/v1/login"), ("POST", "/api/v1/login/device"))]
+    time.sleep(0.5)
+    read = [ask("GET", "/api/v1/me", token=alice.token)[0] for _ in range(8)]
+    job = submit(alice.token, "true")
+    must(read == [200] * 8 and job, "the server's time: slow logins hold up requests", read, job)
+    must(all(w.answer is None for w in waiting), "nothing: a silent provider has answered")
+    for w in waiting[:1]:
+        w.join()
+        must(w.answer[0] == 503, "an odd answer for a provider that is away", w.answer)
+
+
+def slow_models(token, alice):
+    """Outputs that take long to read hold up their owner alone; files of holes are not read at all."""
+    make = "import os\nfor i in range(%d): os.truncate(os.open('/ml/output/model/%%d' %% i, os.O_CREAT | os.O_WRONLY), 8 << 20)\nos._exit(1)"
+    job, holes = (submit(token, ["python3", "-S", "-c", make % n]) for n in (24, 200))
+    check(wait(token, job) == "Failed" and wait(token, holes) == "Failed", "jobs with files of holes")
+    waiting = [Aside("POST", "/api/v1/models", {"name": f"slow{i}", "job": job}, token=token) for i in range(3)]
+    time.sleep(0.3)
+    read = [ask("GET", "/api/v1/me", token=alice.token)[0] for _ in range(8)]
+    made = submit(alice.token, "true")
+    must(read == [200] * 8 and made and any(w.answer is None for w in waiting),
+         "the server's only writer, by a model that takes long", read, made, [w.answer and w.answer[0] for w in waiting])
+    for w in waiting:
+        w.join()
+    check(all(w.answer[0] == 201 for w in waiting), "models:", [w.answer for w in waiting])
+    status, _, answer = ask("POST", "/api/v1/models", {"name": "holes", "job": holes}, token=token)
+    must(status == 422 and answer["code"] == "E5505", "a model of nothing but holes", status, answer)
+
+
+def switched_requirements(token):
+    """Whoever still holds a directory of an ended attempt, as a second job of mallory's can, swaps a file in it for a link
+    while the server reads it for the next attempt. The swaps are made from outside here."""
+    key = os.path.join(os.path.dirname(YARD), "key-of-root")
+    with open(key, "w", encoding="utf-8") as f:
+        f.write("nosuchpackage-7c1f7c1f\n")
+    job = submit(token, "sleep 0.2; exit 75", retries=10, backoff="100ms")
+    check(wait(token, job, states=("Running", "Failed")) == "Running", "a job that is tried again")
+    code = f"{YARD}/jobs/{job}/ml/usercode"
+    libc = ctypes.CDLL(None)
+    here = os.open(code, os.O_RDONLY | os.O_DIRECTORY)
+    with open(code + "/requirements.txt", "w", encoding="utf-8") as f:
+        f.write("\n")
+    os.symlink(key, code + "/l")
+    ended, swaps = time.time() + 40, 0
+    while time.time() < ended:
+        for _ in range(20000):
+            swaps += libc.renameat2(here, b"requirements.txt", here, b"l", 2) == 0
+        if ask("GET", f"/api/v1/jobs/{job}", token=token)[2].get("state") == "Failed":
+            break
+    os.close(here)
+    check(swaps > 20000, "only", swaps, "swaps")
+    logs = f"{YARD}/jobs/{job}/logs"
+    for name in os.listdir(logs):
+        with open(f"{logs}/{name}", errors="replace", encoding="utf-8") as f:
+            must("7c1f7c1f" not in f.read(), "a file of root's as a list of packages, in", name)
+
+
 def put_object(token, data):
     name = hashlib.sha256(data).hexdigest()
     check(ask("PUT", "/api/v1/objects/" + name, raw=data, token=token)[0] < 300, "an object")
@@ -392,7 +574,7 @@ def inside(token, alice):
     text = log(token, job)
     for line in text.splitlines():
         must(not line.startswith("GAINED"), line)
-    check(state == "Succeeded" and "done 60" in text, "the job that attacks:", state, text[-600:])
+    check(state == "Succeeded" and "done 61" in text, "the job that attacks:", state, text[-600:])
     alice.unharmed("attacks from inside")
 
 
@@ -406,6 +588,22 @@ def bombs(token, alice):
     job = submit(token, ["python3", "-S", "-c", "import time\nfor i in range(24):\n open(f'/ml/output/model/{i}', 'wb').write(bytes(4 << 20))\n"
                          "time.sleep(40)"])
     must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "files that fill the disk")
+    # Nested deeper than a walk goes, and in the directory of a table's key.
+    job = submit(token, ["python3", "-S", "-c", "import os, time\nos.chdir('/ml/output/model')\nfor i in range(260): os.mkdir('d'); os.chdir('d')\n"
+                         "for i in range(24): open(f'{i}', 'wb').write(bytes(4 << 20))\ntime.sleep(40)"])
+    must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "files that lie too deep to be counted")
+    check(ask("DELETE", f"/api/v1/jobs/{job}", token=token)[0] == 204, "a job with deep directories")
+    must(not os.path.exists(f"{YARD}/jobs/{job}"), "files that cannot be deleted")
+    job = submit(token, ["python3", "-S", "-c", "import os, time\nheld = []\nfor i in range(24):\n f = open('/tmp/f', 'wb'); os.unlink('/tmp/f')\n"
+                         " f.write(bytes(4 << 20)); f.flush(); held.append(f)\ntime.sleep(40)"])
+    must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "files without a name")
+    must(submit(token, "true", data=["linked:/proc"]) is None, "a dataset over /proc")
+    # Metric lines that fill the store.
+    job = submit(token, ["python3", "-S", "-c", "import time\nnames = ' '.join(f'm{i}=0.5' for i in range(20))\n"
+                         "for i in range(20000):\n print(f'::trainyard step={i} {names}', flush=True)\n if i % 2000 == 0: time.sleep(1)"])
+    must(wait(token, job, seconds=120) == "Succeeded", "a flood of metrics")
+    events = ask("GET", f"/api/v1/jobs/{job}/events?limit=100", token=token)[2]
+    must("metric values are kept" in json.dumps(events), "a store without bound", str(events)[-300:])
     # Processes that leave the group and the session are gone with the job.
     job = submit(token, "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 271828' & done; sleep 0.3")
     wait(token, job)
@@ -449,13 +647,20 @@ def main():
     links_under_mounts(mallory)
     smuggling(mallory)
     garbled(mallory)
+    many_bodies(mallory)
     forgery(mallory)
     secrets_that_are_variables(mallory)
     datasets_of_the_server(mallory)
     alice.unharmed("requests")
     if os.environ.get("ISOLATED"):
         inside(mallory, alice)
+        datasets_around_the_server(mallory)
+        programs_beside(mallory)
         bombs(mallory, alice)
+        switched_requirements(mallory)
+        slow_models(mallory, alice)
+    slow_logins(alice)
+    silent_crowd(alice)
     webhooks(mallory)
     guessing()
     alice.unharmed("everything")

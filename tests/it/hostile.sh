@@ -21,19 +21,24 @@ attack()
     export ALIBABA_CLOUD_ACCESS_KEY_SECRET=SERVERKEY-aliyun OSS_ACCESS_KEY_SECRET=SERVERKEY-oss PGPASSWORD=SERVERKEY-pg
     export PIP_EXTRA_INDEX_URL=http://name:SERVERKEY-pip@127.0.0.1:1/simple PIP_NO_INDEX=1
     export TY_SERVER_SECRET=SERVERKEY-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g
-    "$@" "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
+    # A provider of logins that takes connections and never answers.
+    python3 -c 'import socket, time
+s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(1800)' >silent.port &
+    local silent=$!
+    while [ ! -s silent.port ]; do sleep 0.1; done
+    "$@" "$TRAINYARD" server --oidc-issuer "http://127.0.0.1:$(cat silent.port)" --oidc-client-id ty --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
         --job-file-size 8m --job-disk 64m --job-network none 2>server.log &
     server=$!
     wait_for_server
     local mode
     mode=$(sed -n 's/^isolation: \([a-z]*\).*/\1/p' server.log)
-    [ "$mode" = none ] && { finish; kill "$objects"; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
+    [ "$mode" = none ] && { finish; kill "$objects" "$silent"; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
     case $mode in accounts | namespaces) export ISOLATED=$mode ;; esac
-    URL=$url TOKEN=$(cat yard/admin.token) run python3 "$TY_SOURCE/tests/it/hostile.py" yard server.log
+    URL=$url TOKEN=$(cat yard/admin.token) SERVER_PID=$server run python3 "$TY_SOURCE/tests/it/hostile.py" yard server.log
     status 0
     tail -3 .out | sed 's/^/# /' >&3
     [ "$got" = 0 ] || show .out
-    kill "$objects"
+    kill "$objects" "$silent"
     kill -0 "$server" 2>/dev/null || fail "the server has ended"
     [ -n "${ISOLATED-}" ] || echo "# without isolation of processes: attacks of jobs were left out" >&3
     finish

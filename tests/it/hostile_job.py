@@ -49,6 +49,12 @@ def read_the_admins_token():
 
 
 @attack
+def find_jobs_of_others_among_control_groups():
+    names = [n for _, dirs, _ in os.walk("/sys/fs/cgroup") for n in dirs if "jb-" in n]
+    return names or None
+
+
+@attack
 def read_the_store():
     return refused(read, yard + "/jobs.db")
 

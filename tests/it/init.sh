@@ -165,6 +165,50 @@ the_latest_rows_are_held_out()
     err_has "chosen by a hash"
 }
 
+# Users 0 and up of whom 0 always clicks; shops 1 to 300, fields 0 to 299; a few colours.
+clicks()
+{
+    awk 'BEGIN { srand(5); print "label,user_id,shop_id,field_id,colour"; for (i = 0; i < 3000; i++) {
+        u = i % 7; printf "%d,%d,%d,%d,%s\n", u == 0 || rand() < .3, u, 1 + i % 300, i % 300,
+            i == 9 ? "mauve" : i % 3 ? "red" : "blue" } }' >clicks.csv
+}
+
+# score USER SHOP COLOUR: of one row, by the model of clicks-export.
+score()
+{
+    printf 'user_id,shop_id,field_id,colour\n%s,%s,7,%s\n' "$1" "$2" "$3" >one.csv
+    "$TRAINYARD" predict --model clicks-export --input one.csv --output - 2>/dev/null | tail -n 1
+}
+
+# apart A B WHAT: two scores that must differ.
+apart()
+{
+    [ -n "$1" ] && [ "$1" != "$2" ] || fail "$3: $1 and $2"
+}
+
+ids_that_are_not_in_the_file_have_a_row_of_their_own()
+{
+    clicks
+    run "$TRAINYARD" init clicks.csv
+    status 0
+    run cat pipeline.config
+    out_has '# user_id: 7 values, each with a row; all others share one'
+    out_has '"0", "1", "2", "3", "4", "5", "6"]'
+    out_has '# colour: 2 values, each with a row; those seen once (1) and all others share one'
+    out_has '# shop_id: ids up to 300, 300 distinct; those from 310 on share row 0, which no id of this file has'
+    out_has 'expression: "item:shop_id" num_buckets: 310'
+    out_has '# field_id: 300 distinct values, hashed; another one meets the row of one of them in 10 % of cases'
+    out_has 'expression: "item:field_id" hash_bucket_size: 3000'
+    "$TRAINYARD" train pipeline.config --threads 2 --set train_config.num_epochs=2 2>.err || fail "$(cat .err)"
+    "$TRAINYARD" export clicks-model/pipeline.config --export-dir clicks-export 2>.err || fail "$(cat .err)"
+    apart "$(score 99 5 red)" "$(score 0 5 red)" "an unknown user is user 0"
+    apart "$(score 99 5 red)" "$(score 1 5 red)" "an unknown user is user 1"
+    apart "$(score 1 5 green)" "$(score 1 5 red)" "an unknown colour is red"
+    apart "$(score 1 999 red)" "$(score 1 1 red)" "an unknown shop is shop 1"
+    [ "$(score 99 5 red)" = "$(score 12345 5 red)" ] || fail "unknown users differ"
+    [ "$(score 1 5 green)" = "$(score 1 5 mauve)" ] || fail "what was seen once is not as what is unknown"
+}
+
 csv_is_read_as_it_was()
 {
     run "$TRAINYARD" data gen movielens --rows 1000 --format csv --out d
@@ -194,7 +238,7 @@ END
     err_has "too few rows to hold any out: nothing is evaluated"
     out_has 'train_input_path: "a-data/train.parquet"'
     out_has 'raw_feature { feature_name: "emb" expression: "item:emb" value_dim: 2 }'
-    out_has 'id_feature { feature_name: "tags" expression: "item:tags" hash_bucket_size: 10'
+    out_has 'id_feature { feature_name: "tags" expression: "item:tags" hash_bucket_size: 20'
     out_has 'raw_feature { feature_name: "n" expression: "item:n" normalizer: "method=zscore'
     out_has 'id_feature { feature_name: "sure" expression: "item:sure"'
 }
@@ -224,7 +268,7 @@ END
     status 0
 }
 
-tap_cases criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
+tap_cases ids_that_are_not_in_the_file_have_a_row_of_their_own criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
     a_number_is_learned_too a_label_that_the_loss_cannot_have_is_refused \
     raw_files_need_no_edits held_out_rows_are_never_trained_on the_latest_rows_are_held_out csv_is_read_as_it_was lists_become_vectors_and_tags \
     what_is_missing_is_said

@@ -259,7 +259,20 @@ else:
     finish
 }
 
+containers_that_could_not_meet_are_not_started()
+{
+    mkdir bin
+    printf '#!/bin/sh\necho "$1" >>%q/asked\n' "$PWD" >bin/podman
+    chmod +x bin/podman
+    PATH=$PWD/bin:$PATH isolated --job-network none
+    run "$TRAINYARD" job run --workers 2 --image x -- true
+    status 126
+    err_has "the 2 workers of this job could not reach each other: the server gives jobs no network"
+    ! grep -q run asked || fail "a container was started"
+    finish
+}
+
 # shellcheck disable=SC2016 # texts for jobs
 tap_cases the_server_says_how_jobs_are_isolated ones_own_job_can_be_isolated a_job_has_an_identity_and_a_view_of_its_own \
     a_job_whose_view_cannot_be_made_does_not_run ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
-    processors_memory_and_processes_are_limited disks_are_limited a_job_that_cannot_be_limited_does_not_run packages_are_installed_as_the_job a_job_can_be_without_a_network
+    processors_memory_and_processes_are_limited disks_are_limited a_job_that_cannot_be_limited_does_not_run packages_are_installed_as_the_job a_job_can_be_without_a_network containers_that_could_not_meet_are_not_started

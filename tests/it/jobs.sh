@@ -228,6 +228,7 @@ a_job_is_stopped_with_grace()
     state_is "$id" Stopped
     run "$TRAINYARD" job why "$id"
     out_has "$id is Stopped: stopped on request (UserStopped)"
+    out_lacks "; stopped on request"
     id=$("$TRAINYARD" job submit --grace 200ms -- 'trap "" TERM; while :; do sleep 0.05; done')
     state_is "$id" Running
     run "$TRAINYARD" job stop "$id"
@@ -284,9 +285,6 @@ the_beginning_of_an_id_is_enough()
         run "$TRAINYARD" job stop "$part"
         out_is <<<"$id Succeeded"
     done
-    run "$TRAINYARD" job get jb-
-    status 1
-    err_has "error[E3103]: no job 'jb-'"
     run "$TRAINYARD" job get 'jb-00000%'
     err_has "error[E3103]: no job 'jb-00000%'"
     # 37 jobs: two of them begin alike.
@@ -295,6 +293,9 @@ the_beginning_of_an_id_is_enough()
     run "$TRAINYARD" job get "$other"
     status 2
     err_has "error[E3020]: '$other' is the beginning of jb-$other"
+    run "$TRAINYARD" job get jb-
+    status 2
+    err_has "error[E3020]: 'jb-' is the beginning of jb-"
 }
 
 a_helper_that_is_not_needed_any_more_has_not_failed()
@@ -380,7 +381,7 @@ the_time_in_which_it_is_suspended_does_not_count()
     run "$TRAINYARD" job get --json "$id"
     json 'd["state"] == "Succeeded" and "eta_s" not in d'
     run "$TRAINYARD" job get "$id"
-    out_lacks 600
+    out_lacks "eta  "
     # It is a limit all the same.
     id=$("$TRAINYARD" job submit --timeout 2s --grace 1s -- 'sleep 600')
     state_is "$id" Running
@@ -641,7 +642,7 @@ datasets_are_mounted()
     for place in '' relative /a/../b; do
         run "$TRAINYARD" job submit --data "taobao:$place" -- true
         status 2
-        err_has "error[E3301]: dataset 'taobao': '$place' is not a mount path: it is absolute, without '..', ':', ',' and '\"'"
+        err_has "error[E3301]: dataset 'taobao': '$place' is not a mount path: it is absolute, without '..', ':', ',' and '\"', and not in /proc"
     done
     run "$TRAINYARD" job run --data taobao -- 'cat /mnt/ty-test/data/answer; echo new >/mnt/ty-test/data/result'
     status 0

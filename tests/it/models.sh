@@ -65,6 +65,17 @@ echo ::trainyard step=9 auc=0.75' >src/main.sh
     out_has '  parameters   {"lr":'
     out_has '  metrics      {"auc": 0.75'
     out_has '  input        train from snapshot:'
+    # Two versions of the same contents: the one that was asked for is named.
+    "$TRAINYARD" model register twin --job "$id" >/dev/null
+    "$TRAINYARD" model register twin --job "$id" >/dev/null
+    keep=$id
+    submit --input base=model:twin:1 -- 'cp $PAI_INPUT_BASE/rows $PAI_OUTPUT_MODEL/'
+    "$TRAINYARD" model register grown --job "$id" >/dev/null
+    run "$TRAINYARD" model show grown
+    out_has ", which is model twin:1"
+    run "$TRAINYARD" job get "$id"
+    out_has "model.base=twin:1"
+    id=$keep
     run "$TRAINYARD" model show ctr:1 --json
     json 'd["version"] == 1 and d["note"] == "first try" and d["lineage"]["job"] == "'"$first"'" and d["files"] == 3'
     run "$TRAINYARD" model list

@@ -82,7 +82,8 @@ one = json.loads([g for g in by['/ok/state'] if job in g['body']][0]['body'])
 assert one['on'] == 'state' and one['job']['state'] == 'Failed' and one['job']['reason'] == 'UserExit', one
 assert 'is Failed: UserExit' in one['text'], one
 value = json.loads(by['/ok/metric'][0]['body'])
-assert value['metric'] == 'auc' and value['value'] == 0.5, value
+assert value['metric'] == 'auc' and value['value'] == 0.5 and value.get('step', 0) >= 0, value
+assert value['text'].endswith(' (din): auc is 0.5, below 0.6'), value
 line = json.loads(by['/ok/log'][0]['body'])
 assert line['line'] == 'the disk full' and line['worker'] == 0, line
 stall = json.loads(by['/ok/stall'][0]['body'])

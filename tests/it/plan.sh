@@ -124,6 +124,52 @@ what_does_not_fit_is_an_error_with_advice()
     status 0
 }
 
+the_data_is_looked_at()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 1g --set eval_input_path=data/eval
+    status 0
+    out_has "data         'data/train': 900 rows in 1 file; columns, types and the first 100 rows are good"
+    out_has "evaluation   'data/eval': 100 rows in 1 file; columns, types and the first 100 rows are good"
+    run "$TRAINYARD" plan c.config --memory 1g --train-input nowhere
+    status 0
+    out_has "data         'nowhere': not looked at: "
+    run "$TRAINYARD" plan c.config --memory 1g --json
+    json 'd["data"] == {"looked_at": True, "rows": 900, "files": 1, "rows_seen": 100, "why_not": None} and not d["eval_data"]["looked_at"]'
+    [ ! -e m ] || fail "plan made model_dir"
+}
+
+# says_the_same ARG...: plan refuses what train refuses, in the same words.
+says_the_same()
+{
+    run "$TRAINYARD" train c.config --memory 1g "$@"
+    local want=$got
+    [ "$want" != 0 ] || fail "train accepts it"
+    grep -v '^[a-z_]\+  ' .err | sed 's/^trainyard train/trainyard plan/; s/: step 0: /: /' >expected
+    run "$TRAINYARD" plan c.config --memory 1g "$@"
+    status "$want"
+    out_empty
+    err_is <expected
+    rm -rf m
+}
+
+data_that_does_not_fit_is_said_as_train_says_it()
+{
+    config
+    says_the_same --set 'feature_configs[0].id_feature.expression=user:user'
+    err_has "column 'user'"
+    says_the_same --set 'data_config.label_fields[0]=bought'
+    says_the_same --set 'data_config.label_fields[0]=user_id'
+    err_has "binary losses take 0 to 1"
+    says_the_same --set 'feature_configs[1]="raw_feature { feature_name: \"pid\" expression: \"user:click_50_seq__adgroup_id\" }"'
+    mkdir other && printf 'user_id,clk\n1,0\n' >other/a.csv
+    "$TRAINYARD" data convert other/a.csv other.parquet >/dev/null 2>&1
+    says_the_same --set eval_input_path=other.parquet
+    err_has "pid"
+    printf 'PAR1 is no parquet' >broken.parquet
+    says_the_same --set train_input_path=broken.parquet
+}
+
 batches_count_too()
 {
     config
@@ -133,5 +179,6 @@ batches_count_too()
     err_has "a smaller data_config.batch_size"
 }
 
-tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables tables_are_placed_on_ranks what_does_not_fit_is_an_error_with_advice \
+tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables tables_are_placed_on_ranks what_does_not_fit_is_an_error_with_advice the_data_is_looked_at \
+    data_that_does_not_fit_is_said_as_train_says_it \
     batches_count_too

@@ -375,7 +375,7 @@ parity_agrees_and_names_what_does_not()
     run "$TRAINYARD" parity b data/eval --tolerance 1e-7
     status 2
     err_has "[E2021]"
-    err_has "row 0: output 'logits' is"
+    err_has "row 1: output 'logits' is"
     run "$TRAINYARD" parity x data/eval --checkpoint nowhere
     err_has "[E2022]"
     # The export reads another vocabulary than training did.

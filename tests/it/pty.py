@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pty.py WIDTH COMMAND... - run a command on a terminal of that width; all that it shows
-there goes to stdout, its exit status is ours."""
+"""pty.py WIDTH[,WIDTH] COMMAND... - run a command on a terminal of that width; all that it shows
+there goes to stdout, its exit status is ours. The terminal gets the second width when a step has been shown; a
+line "resized" stands there."""
 import fcntl
 import os
 import struct
@@ -9,7 +10,14 @@ import sys
 import termios
 
 master, slave = os.openpty()
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(sys.argv[1]), 0, 0))
+widths = [int(width) for width in sys.argv[1].split(",")]
+
+
+def resize(fd, width):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+
+
+resize(slave, widths[0])
 pid = os.fork()
 if pid == 0:
     os.setsid()
@@ -26,5 +34,8 @@ while True:
     if not data:
         break
     sys.stdout.buffer.write(data)
+    if len(widths) > 1 and b"  step " in data:
+        resize(master, widths.pop())
+        sys.stdout.buffer.write(b"\nresized\n")
 sys.stdout.buffer.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF)

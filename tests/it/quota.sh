@@ -79,7 +79,7 @@ wrong_input_is_named()
     err_has "error[E5201]: project 'a b'"
     run "$TRAINYARD" quota set --project a --gpu many
     status 2
-    err_has "error[E5201]: gpu: 'many' is no limit; 'none' is one"
+    err_has "error[E5201]: gpu: 'many' is not a limit: give a number from 0 on, or none for no limit"
     run "$TRAINYARD" quota set --project a --memory -1
     status 2
     run "$TRAINYARD" quota delete --user nobody

@@ -72,15 +72,117 @@ results_do_not_depend_on_where_tables_lie()
     grep -q "tables      5 with 3,004 rows: up to 23.5 KiB" .err && { fail "rows lie on all ranks:"; show .err; }
     ranks 3 train c.config --model-dir some "$@" \
         --set 'feature_configs[0].id_feature.embedding_constraints.sharding_types=["table_row_wise"]' \
-        --set 'feature_configs[1].id_feature.embedding_constraints.sharding_types=["column_wise"]'
+        --set 'feature_configs[1].id_feature.embedding_constraints.sharding_types=["data_parallel"]' \
+        --set 'feature_configs[2].raw_feature.embedding_constraints.sharding_types=["column_wise"]'
     status 0
-    err_has "and maybe others allow none of table_wise, table_row_wise and row_wise: their rows lie on all ranks, with the same result"
     same_run one some
+    [ "$(grep -o '"sharding_type":"[a-z_]*"' some/plan | sort -u | tr -d '\n')" = \
+        '"sharding_type":"column_wise""sharding_type":"data_parallel""sharding_type":"table_row_wise"' ] ||
+        { fail "the plan is another:"; show some/plan; }
     # and the run goes on on other ranks
     trained whole "$@" --continue --set train_config.num_epochs=3
     status 0
     trained one "$@" --continue --set train_config.num_epochs=3
     same_run one whole
+    # what was data parallel stays so, all other tables when that is asked for
+    ranks 2 train c.config --model-dir some "$@" --continue --set train_config.num_epochs=3
+    status 0
+    same_run one some
+    [ "$(grep -o data_parallel some/plan | wc -l)" = 2 ] && ! grep -q table_row_wise some/plan || { fail "not pinned:"; show some/plan; }
+    FORCE_LOAD_SHARDING_PLAN=1 ranks 2 train c.config --model-dir whole "$@" --continue --set train_config.num_epochs=4
+    status 0
+    grep -q '"table_wise"' whole/plan && ! grep -q '"row_wise"' whole/plan || { fail "the plan was not kept:"; show whole/plan; }
+    trained one "$@" --continue --set train_config.num_epochs=4
+    same_run one whole
+}
+
+# Rounded where it would travel, on one rank too; and ranks that are told differently do not begin.
+a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks()
+{
+    config && data
+    set -- --set data_config.batch_size=64 --wire bf16
+    trained one "$@" --shards 3
+    status 0
+    ranks 3 train c.config --model-dir three "$@" --log json
+    status 0
+    same_run one three
+    python3 - <<'PY' || fail "more was sent than must be"
+import json
+last = [json.loads(l) for l in open(".err") if l.startswith('{"event": "progress"')][-1]
+assert 0 < last["least_bytes"] <= last["sent_bytes"] < last["least_bytes"] * 1.2, last
+PY
+    trained wide --set data_config.batch_size=64 --shards 3
+    cmp -s one/model.ckpt-10/model-00001-of-00001.safetensors wide/model.ckpt-10/model-00001-of-00001.safetensors && fail "nothing was rounded"
+    first=(--wire bf16) second=()
+    different_ranks
+    err_has "has another --wire than rank 0: f32, not bf16"
+    trained alone --wire bf16
+    err_has "--wire bf16: with one shard nothing travels, and nothing is rounded"
+}
+
+# Each rank writes some of the parts that one process would write.
+predictions_are_the_same_files_on_any_number_of_ranks()
+{
+    config && data
+    trained m
+    status 0
+    run "$TRAINYARD" export c.config --model-dir m --export-dir x
+    status 0
+    set -- predict --model x --input data/train --reserved-columns user_id --part-rows 300 --batch-size 100
+    run "$TRAINYARD" "$@" --output one
+    status 0
+    [ "$(find one -name '*part-*' | wc -l)" = 9 ] || { fail "not nine parts:"; ls one >some; show some; }
+    for n in 2 3; do
+        ranks $n "$@" --output w$n
+        status 0
+        err_has "predicted 2700 rows into w$n"
+        diff -r one w$n >difference || { fail "$n ranks wrote something else:"; show difference; }
+    done
+    # once more there is nothing to do; what a killed run left behind goes
+    ranks 2 "$@" --output w2
+    status 0
+    err_has "w2 is already complete: 2700 rows"
+    sed -i 's/"done": true/"done": false/; s/"parts": [0-9]*, "rows": [0-9]*, "batches": [0-9]*/"parts": 0, "rows": 0, "batches": 0/' w3/_predict.json
+    rm w3/part-00001.parquet && cp w3/part-00008.parquet w3/part-00042.parquet
+    sed -i 's/"file": [0-9]*, "row": [0-9]*, "offset": [-0-9]*/"file": 0, "row": 0, "offset": -1/' w3/_predict.json
+    ranks 2 "$@" --output w3
+    status 0
+    diff -r one w3 >difference || { fail "after a kill something else is there:"; show difference; }
+    # a single file is the first rank's
+    ranks 3 predict --model x --input data/train --output some.csv
+    status 0
+    [ "$(wc -l <some.csv)" = 2701 ] || fail "some.csv has $(wc -l <some.csv) lines"
+    ranks 2 "$@" --output w2 --overwrite --part-rows 1000
+    status 0
+    [ "$(find w2 -name '*part-*' | wc -l)" = 3 ] || { fail "not three parts:"; ls w2 >some; show some; }
+    ranks 2 predict --model x --input nothing --output w4
+    status 1
+    [ "$(grep -c 'error\[' .err)" = 1 ] || { fail "not one message:"; show .err; }
+}
+
+# A user's rows lie in several shards: their groups are put together before they count.
+grouped_metrics_are_merged_exactly()
+{
+    config && data
+    sed -i 's/metrics { auc {} }$/metrics { auc {} } metrics { grouped_auc { grouping_key: "user_id" } }/; s/hash_bucket_size: 1000/hash_bucket_size: 40/' c.config
+    set -- --set data_config.batch_size=64 --shards 4
+    trained one "$@"
+    status 0
+    grep -q '"grouped_auc": 0\.[0-9]' one/train_eval_result_v2.txt || { fail "no grouped metric:"; show one/train_eval_result_v2.txt; }
+    for n in 2 4; do
+        ranks $n train c.config --model-dir w$n "$@"
+        status 0
+        same_run one w$n
+    done
+    # and it is that of one pass over all rows
+    run "$TRAINYARD" eval c.config --model-dir one
+    status 0
+    python3 - <<'PY' || fail "an evaluation of one process has another value"
+import json
+last = json.loads(open("one/train_eval_result_v2.txt").read().splitlines()[-1])
+whole = json.loads(open("one/eval_result.txt").read().splitlines()[-1])
+assert abs(last["grouped_auc"] - whole["grouped_auc"]) < 1e-12, (last, whole)
+PY
 }
 
 shards_stay_as_they_are()
@@ -259,6 +361,9 @@ tap_cases \
     models_of_all_families_have_the_same_bytes_on_any_number_of_ranks \
     a_run_goes_on_with_any_number_of_ranks \
     results_do_not_depend_on_where_tables_lie \
+    a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks \
+    predictions_are_the_same_files_on_any_number_of_ranks \
+    grouped_metrics_are_merged_exactly \
     shards_stay_as_they_are \
     ranks_that_differ_are_refused \
     a_rank_that_fails_ends_all_with_one_message \

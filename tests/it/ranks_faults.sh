@@ -36,27 +36,27 @@ silence_is_short()
     [ "${n:-99}" -le 10 ] || fail "noticed after ${n:-?} s"
 }
 
-a_rank_that_stops_is_noticed_within_ten_seconds()
+# stopped RANK WORLD: that rank of a long run is stopped; the message names it
+stopped()
 {
     long_run
-    launched --nproc-per-node 2 train c.config --model-dir m "${long[@]}"
+    launched --nproc-per-node "$2" train c.config --model-dir m "${long[@]}"
     appears m/model.ckpt-20
-    kill -STOP "$(rank_pid 1)"
+    kill -STOP "$(rank_pid "$1")"
     ends_within 40
     silence_is_short
-    log_has "error[E2502]: rank 1 of 2: host $(hostname): not heard of for "
+    log_has "error[E2502]: rank $1 of $2: host $(hostname): not heard of for "
+}
+
+a_rank_that_stops_is_noticed_within_ten_seconds()
+{
+    stopped 1 2
     log_has " s, at step "
 }
 
 when_the_first_rank_stops_another_says_so()
 {
-    long_run
-    launched --nproc-per-node 3 train c.config --model-dir m "${long[@]}"
-    appears m/model.ckpt-20
-    kill -STOP "$(rank_pid 0)"
-    ends_within 40
-    silence_is_short
-    log_has "error[E2502]: rank 0 of 3: host $(hostname): not heard of for "
+    stopped 0 3
 }
 
 a_loss_that_is_not_a_number_names_its_rank()
@@ -96,6 +96,78 @@ END
     ends_within 60
     log_has "rank 1 of 2 gave up: host $(hostname), before the first step: "
     log_has "memory"
+}
+
+# rank_in_little_memory BYTES: a program that starts rank 1 in a control group of that much memory
+rank_in_little_memory()
+{
+    local base=/sys/fs/cgroup limit=memory.max
+    if [ -w /sys/fs/cgroup/memory/cgroup.procs ]; then
+        base=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+    elif ! grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
+        return 1
+    fi
+    group=$base/trainyard-test-$$
+    mkdir "$group" 2>/dev/null || return 1
+    echo "$1" >"$group/$limit" || { rmdir "$group"; return 1; }
+    [ ! -w "$group/memory.memsw.limit_in_bytes" ] || echo "$1" >"$group/memory.memsw.limit_in_bytes"
+    cat >little <<END
+#!/bin/sh
+[ "\$OMPI_COMM_WORLD_RANK" = 1 ] && echo \$\$ >$group/cgroup.procs
+exec "\$@"
+END
+    chmod +x little
+}
+
+# The kernel ends it without a word of its own; the launcher sees that and says so.
+a_rank_that_the_kernel_ends_for_want_of_memory_is_named()
+{
+    long_run
+    local group
+    rank_in_little_memory $((400 << 20)) || { echo "# no control group of memory here" >&3; return; }
+    awk 'BEGIN { print "clk,u"; for (i = 0; i < 400000; i++) print (i % 7 == 0) "," i }' >data/wide.csv
+    cat >wide.config <<'END'
+train_input_path: "data/wide.csv" model_dir: "m"
+train_config { num_epochs: 3 sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} } }
+data_config { batch_size: 2000 dataset_type: CsvDataset with_header: true fg_mode: FG_DAG label_fields: "clk"
+  input_fields { input_name: "clk" input_type: INT64 } input_fields { input_name: "u" input_type: INT64 } }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 400000 embedding_dim: 256 } }
+model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: "u" }
+  multi_tower { towers { input: "deep" mlp { hidden_units: 8 } } final { hidden_units: 4 } }
+  losses { binary_cross_entropy {} } }
+END
+    launched --nproc-per-node 2 ./little "$TRAINYARD" train wide.config --overcommit --threads 1
+    ends_within 120
+    log_has "error[E2501]: rank 1 of 2: host $(hostname), step "
+    log_has ": killed by SIGKILL: the machine ran out of memory, and the kernel ended it"
+    rmdir "$group"
+}
+
+# Killed in a way that it cannot see coming, it leaves neither mpirun nor ranks.
+a_launcher_that_is_killed_leaves_nobody()
+{
+    long_run
+    launched --nproc-per-node 2 train c.config --model-dir m "${long[@]}"
+    appears m/model.ckpt-20
+    local mpi
+    mpi=$(pgrep -P "$launcher" mpirun)
+    [ -n "$mpi" ] || fail "no mpirun"
+    kill -KILL "$launcher"
+    for _ in $(seq 150); do
+        [ -n "$(ranks_left)" ] || [ -d "/proc/$mpi" ] || break
+        sleep 0.1
+    done
+    [ -d "/proc/$mpi" ] && fail "mpirun is left"
+    no_ranks_left
+    # and the run goes on
+    launched --nproc-per-node 2 train c.config --model-dir m --continue "${long[@]}"
+    for _ in $(seq 100); do
+        grep -q "^step " log && break
+        sleep 0.1
+    done
+    kill -TERM "$launcher"
+    wait "$launcher" || fail "it does not go on"
 }
 
 # The run is disturbed twice and ends as if it had not been.
@@ -161,6 +233,8 @@ tap_cases \
     when_the_first_rank_stops_another_says_so \
     a_loss_that_is_not_a_number_names_its_rank \
     a_rank_without_memory_names_itself \
+    a_rank_that_the_kernel_ends_for_want_of_memory_is_named \
+    a_launcher_that_is_killed_leaves_nobody \
     a_run_that_fails_starts_again_from_its_last_checkpoint \
     torchrun_starts_again_too \
     a_wrong_config_is_not_tried_again \

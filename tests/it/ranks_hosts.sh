@@ -14,54 +14,7 @@ fi
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/train_lib.sh"
 . "$(dirname "$0")/ranks_lib.sh"
-
-# hosts N: host1 .. hostN, with addresses 10.98.0.1 and on
-hosts()
-{
-    local i
-    [ "$TY_TEST_NETWORK" = none ] && skip "this machine allows no network namespaces"
-    for i in 0 1 2 3; do
-        ip link del "ty$i" 2>/dev/null
-    done
-    ip link add ty0 type bridge && ip link set ty0 up && ip link set lo up
-    host_pids=()
-    for i in $(seq "$1"); do
-        unshare -nu sh -c "hostname host$i; exec sleep 300" &
-        host_pids[i]=$!
-        for _ in $(seq 100); do
-            [ "$(nsenter -t "${host_pids[i]}" -u hostname 2>/dev/null)" = "host$i" ] && break
-            sleep 0.02
-        done
-        ip link add "ty$i" type veth peer name eth0 netns "${host_pids[i]}"
-        ip link set "ty$i" master ty0 up
-        nsenter -t "${host_pids[i]}" -n sh -c "ip addr add 10.98.0.$i/24 dev eth0; ip link set eth0 up; ip link set lo up"
-    done
-}
-# on I COMMAND...: in the background, with its output in the file host<I>.log
-on()
-{
-    local i=$1
-    shift
-    mkdir -p "t$i"
-    TY_TEST_RUN=$PWD TMPDIR=$PWD/t$i nsenter -t "${host_pids[i]}" -n -u timeout 200 "$@" >"host$i.log" 2>&1 </dev/null &
-    launchers[i]=$!
-}
-# ended I: the exit status of that launcher, in $got
-ended()
-{
-    wait "${launchers[$1]}"
-    got=$?
-    cp "host$1.log" .err # for status
-}
-no_hosts()
-{
-    kill "${host_pids[@]}" 2>/dev/null
-    wait "${host_pids[@]}" 2>/dev/null
-    no_ranks_left
-}
-# said I TEXT
-said() { grep -qF -- "$2" "host$1.log" || { fail "host $1 does not say '$2':"; show "host$1.log"; }; }
-one_message() { [ "$(grep -c 'error\[' "host$1.log")" = 1 ] || { fail "not one message of host $1:"; show "host$1.log"; }; }
+. "$(dirname "$0")/ranks_hosts_lib.sh"
 
 meet=(--nnodes 2 --master-addr 10.98.0.1 --master-port 29555 --rdzv-id s3cret --nproc-per-node 2)
 
@@ -82,6 +35,64 @@ torchrun_trains_on_two_hosts_as_on_one()
     status 0
     trained one --set data_config.batch_size=64 --shards 4
     same_run one m
+    no_hosts
+}
+
+# job TEXT: a block of a job as it is printed, on both hosts, each with its own variables
+job()
+{
+    local i
+    for i in 2 1; do
+        on $i env MASTER_ADDR=10.98.0.1 MASTER_PORT=32558 WORLD_SIZE=2 NPROC_PER_NODE=2 RANK=$((i - 1)) PATH="$PWD/bin:$PATH" bash -c "$1"
+    done
+    for i in 1 2; do
+        ended $i
+        status 0
+    done
+}
+
+# Training, evaluation, export and prediction of a job with two workers of two processes.
+commands_of_a_job_run_on_two_hosts_as_printed()
+{
+    config && data
+    hosts 2
+    mkdir -p bin
+    ln -s "$TRAINYARD" bin/torchrun
+    mv c.config multi_tower_din_taobao_dlc.config
+    # shellcheck disable=SC2016
+    job 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.train_eval \
+    --pipeline_config_path multi_tower_din_taobao_dlc.config \
+    --train_input_path data/train/\*.parquet \
+    --eval_input_path data/eval/\*.parquet \
+    --model_dir multi_tower_din_taobao_dlc'
+    said 1 "ranks       4 of"
+    # shellcheck disable=SC2016
+    job 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.eval \
+    --pipeline_config_path multi_tower_din_taobao_dlc/pipeline.config \
+    --eval_input_path data/eval/\*.parquet'
+    [ "$(grep -c '"auc"' multi_tower_din_taobao_dlc/eval_result.txt)" = 1 ] || fail "not one evaluation"
+    # shellcheck disable=SC2016
+    job 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.export \
+    --pipeline_config_path multi_tower_din_taobao_dlc/pipeline.config \
+    --export_dir multi_tower_din_taobao_dlc/export'
+    # shellcheck disable=SC2016
+    job 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.predict \
+    --scripted_model_path multi_tower_din_taobao_dlc/export \
+    --predict_input_path data/eval/\*.parquet \
+    --predict_output_path multi_tower_din_taobao_dlc/predict_result \
+    --reserved_columns user_id,adgroup_id,clk'
+    said 1 "predicted 300 rows into multi_tower_din_taobao_dlc/predict_result"
+    run "$TRAINYARD" predict --model multi_tower_din_taobao_dlc/export --input data/eval --output one --reserved-columns user_id,adgroup_id,clk
+    status 0
+    cmp one/part-00000.parquet multi_tower_din_taobao_dlc/predict_result/part-00000.parquet || fail "other predictions than one process makes"
     no_hosts
 }
 
@@ -227,6 +238,7 @@ a_stop_on_any_host_saves_a_checkpoint()
 
 tap_cases \
     torchrun_trains_on_two_hosts_as_on_one \
+    commands_of_a_job_run_on_two_hosts_as_printed \
     the_host_of_the_endpoint_is_the_first \
     a_host_that_never_comes_is_named \
     a_port_in_use_is_named \

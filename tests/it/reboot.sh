@@ -37,6 +37,16 @@ units_are_what_systemd_takes()
 
 a_unit_is_not_written_for_flags_that_the_server_refuses()
 {
+    run "$TRAINYARD" server install --unit-dir units -- --listen 0.0.0.0:8420 --tls-cert /x.pem
+    status 2
+    err_has "error[E5002]: flags of the server: --tls-cert and --tls-key must be given together"
+    run "$TRAINYARD" server install --unit-dir units -- --listen 0.0.0.0:8420
+    err_has "error[E5002]: flags of the server: 0.0.0.0:8420 is reachable from the network: use --tls-cert and --tls-key"
+    run "$TRAINYARD" server install --unit-dir units -- --listen 0.0.0.0:8420 --tls-cert "$PWD/no.pem" --tls-key "$PWD/no.pem"
+    err_has "no.pem"
+    run "$TRAINYARD" server install --unit-dir units -- --dir yard
+    err_has "flags of the server: --dir 'yard': a unit needs an absolute path"
+    [ ! -e units ] || fail "a unit was written"
     run "$TRAINYARD" server install --unit-dir units -- --no-such-flag
     status 2
     err_has "flags of the server: unknown option '--no-such-flag'"

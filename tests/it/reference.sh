@@ -242,7 +242,101 @@ encoded_tokens_are_steps()
     out_has '"u:1;2;0 "u:3 "u:2 "u:1;1 '
 }
 
+# table_config RATE: a history `s` and an id `u`, tables under plain descent with RATE, Adam on the rest.
+table_config()
+{
+    cat >c.config <<END
+train_input_path: "a.csv" eval_input_path: "a.csv" model_dir: "m"
+train_config { num_epochs: 1 save_checkpoints_steps: 2
+  sparse_optimizer { sgd_optimizer { lr: $1 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.05 } constant_learning_rate {} } }
+data_config { batch_size: 4 dataset_type: CsvDataset fg_mode: FG_NORMAL label_fields: "clk" with_header: true
+  input_fields { input_name: "clk" input_type: INT64 } }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 50 embedding_dim: 4 } }
+feature_configs { id_feature { feature_name: "i" expression: "item:i" num_buckets: 50 embedding_dim: 4 ${2:-} } }
+feature_configs { sequence_id_feature { feature_name: "s" expression: "user:u" num_buckets: 50 embedding_dim: 4
+  sequence_length: 9 sequence_delim: "|" } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["u", "i"]
+    sequence_groups { group_name: "g" feature_names: "s" }
+    sequence_encoders { pooling_encoder { input: "g" } } }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [4] } } final { hidden_units: 2 } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+END
+}
+
+# changed A B: names of the tables in which the checkpoints differ, with how many rows do.
+changed()
+{
+    python3 - "$1" "$2" <<'PY'
+import json, struct, sys
+def tables(d):
+    raw = open(d + '/model-00001-of-00001.safetensors', 'rb').read()
+    n, = struct.unpack('<Q', raw[:8])
+    for name, t in json.loads(raw[8:8 + n]).items():
+        if name.endswith('_emb.weight'):
+            a, b = t['data_offsets']
+            rows, dim = t['shape']
+            data = raw[8 + n + a:8 + n + b]
+            yield name.split('.')[-2], [data[4 * dim * r:4 * dim * (r + 1)] for r in range(rows)]
+a, b = dict(tables(sys.argv[1])), dict(tables(sys.argv[2]))
+print(' '.join(f'{x}:{sum(p != q for p, q in zip(a[x], b[x]))}' for x in sorted(a) if a[x] != b[x]))
+PY
+}
+
+# With a rate of zero only the dense optimizer moves rows.
+tables_may_have_the_dense_optimizer()
+{
+    rows 1 16 >a.csv
+    table_config 0
+    trained m
+    status 0
+    [ "$(changed m/model.ckpt-2 m/model.ckpt-3)" = "" ] || fail "a rate of zero moves $(changed m/model.ckpt-2 m/model.ckpt-3)"
+    trained n --like-reference tables
+    status 0
+    # rows of the first two batches go on moving while others come
+    [ "$(changed n/model.ckpt-2 n/model.ckpt-3)" = "s_emb:16" ] || fail "moved: $(changed n/model.ckpt-2 n/model.ckpt-3)"
+    trained o --like-reference tables --set train_config.num_steps=3
+    trained o --like-reference tables --continue
+    status 0
+    same_checkpoint n/model.ckpt-3 o/model.ckpt-3
+    run "$TRAINYARD" eval c.config --model-dir n
+    status 0
+    sed 's/.*"auc": //; s/[,}].*//' n/train_eval_result_v2.txt | tail -1 >want
+    out_has "$(cut -c1-6 want)"
+    trained p --like-reference tables --set 'feature_configs[1].id_feature.embedding_constraints.sharding_types=["data_parallel"]'
+    status 0
+    [ "$(changed p/model.ckpt-2 p/model.ckpt-3)" = "i_emb:16 s_emb:16" ] || fail "moved: $(changed p/model.ckpt-2 p/model.ckpt-3)"
+}
+
+a_plan_of_torcheasyrec_says_which_tables()
+{
+    rows 1 16 >a.csv
+    table_config 0
+    mkdir -p t/model.ckpt-9
+    cat >t/model.ckpt-9/plan <<'END'
+{"model.embedding_group.emb_impls.__BASE__.ebc": {
+  "u_emb": {"sharding_type": "data_parallel", "compute_kernel": "dense", "ranks": [0]},
+  "i_emb": {"sharding_type": "table_wise", "compute_kernel": "fused", "ranks": [0]}},
+ "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.4": {
+  "s_emb": {"sharding_type": "row_wise", "compute_kernel": "fused", "ranks": [0]}}}
+END
+    trained m --like-reference tables --reference-plan t/model.ckpt-9
+    status 0
+    [ "$(changed m/model.ckpt-2 m/model.ckpt-3)" = "u_emb:16" ] || fail "moved: $(changed m/model.ckpt-2 m/model.ckpt-3)"
+    trained n --like-reference mean --reference-plan t/model.ckpt-9
+    status 2
+    err_has "error[E0603]: --reference-plan goes with --like-reference tables"
+    trained n --like-reference tables --reference-plan t
+    status 1
+    err_has "--reference-plan: there is no file 't/plan'"
+    trained n --like-reference tables --shards 2
+    status 1
+    err_has "--like-reference tables: the dense optimizer updates tables in runs of one shard, not of 2"
+}
+
 tap_cases masked_rows_see_no_input workers_take_turns text_files_are_dealt_to_workers \
     weights_of_a_query_do_not_count \
     wide_groups_train check_refuses_what_train_refuses \
+    tables_may_have_the_dense_optimizer a_plan_of_torcheasyrec_says_which_tables \
     fine_tuning_can_take_up_the_data checkpoints_of_others_name_the_converter encoded_tokens_are_steps

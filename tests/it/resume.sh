@@ -318,10 +318,97 @@ words_may_be_added_behind_a_vocabulary()
     trained b --set train_config.num_steps=1 --fine-tune a
     status 0
     err_lacks "rows mean other ids"
-    sed 's/"1", "2", "3", "4"/"2", "1", "3"/' -i c.config
-    trained c --set train_config.num_steps=1 --fine-tune a
+}
+
+# table DIR: rows of cate_id's tables, one to a line.
+table()
+{
+    python3 - "$1" <<'PY'
+import glob, json, struct, sys
+for path in sorted(glob.glob(sys.argv[1] + '/*.safetensors')):
+    with open(path, 'rb') as f:
+        n, = struct.unpack('<Q', f.read(8))
+        head, data = json.loads(f.read(n)), f.read()
+    for name, t in sorted(head.items()):
+        if 'cate_id_emb' in name and name.endswith('.weight') and not name.startswith('optimizer'):
+            rows, (a, b) = t['shape'][0], t['data_offsets']
+            width = (b - a) // rows
+            for r in range(rows):
+                print(r, data[a + r * width:a + (r + 1) * width].hex())
+PY
+}
+
+# moved THEN NOW FROM TO...: row FROM of the one is row TO of the other, and so on.
+moved()
+{
+    local then=$1 now=$2
+    shift 2
+    while [ $# -gt 1 ]; do
+        a=$(grep "^$1 " "$then" | cut -d' ' -f2) b=$(grep "^$2 " "$now" | cut -d' ' -f2)
+        [ -n "$a" ] && [ "$a" = "$b" ] || fail "row $1 is not row $2 now"
+        shift 2
+    done
+}
+
+# Nothing is learned: tables are as they were loaded.
+frozen="--set train_config.num_steps=1 --set train_config.sparse_optimizer.adam_optimizer.lr=0"
+
+rows_follow_their_words_to_another_vocabulary()
+{
+    config
+    data
+    sed 's/hash_bucket_size: 500/vocab_list: ["1", "2", "3", "5"]/' -i c.config
+    trained a --set train_config.num_steps=3
+    table a/model.ckpt-2 >a.rows
+    sed 's/"1", "2", "3", "5"/"3", "9", "1", "2"/' -i c.config
+    trained b $frozen --fine-tune a
     status 0
-    err_has "cate_id_emb.weight' (vocab_list has '2' where it had '1')"
+    err_lacks "rows mean other ids"
+    err_has "note: rows follow their words: 'model."
+    err_has "cate_id_emb.weight' (5 words found again, 1 new, 1 gone)"
+    table b/model.ckpt-0 >b.rows
+    # default and unknown, then 3, 1 and 2
+    moved a.rows b.rows 0 0 1 1 4 2 2 4 3 5
+    # a list becomes a dictionary, and that a file
+    sed 's/vocab_list: \[[^]]*\]/vocab_dict { key: "1" value: 3 } vocab_dict { key: "2" value: 2 } default_bucketize_value: 1/' -i c.config
+    trained c $frozen --fine-tune a
+    status 0
+    table c/model.ckpt-0 >c.rows
+    moved a.rows c.rows 2 3 3 2 1 1
+    printf 'x\n1\n2\n' >words
+    sed 's/vocab_dict { key: "1".*default_bucketize_value: 1/vocab_file: "words" default_bucketize_value: 0/' -i c.config
+    trained d $frozen --fine-tune a
+    status 0
+    table d/model.ckpt-0 >d.rows
+    moved a.rows d.rows 2 1 3 2 1 0
+    # the file changes where it is: the checkpoint knows its words
+    printf '2\nx\n1\nnew\n' >words
+    trained e $frozen --fine-tune d
+    status 0
+    err_has "cate_id_emb.weight' (3 words found again, 1 new, 0 gone)"
+    table e/model.ckpt-0 >e.rows
+    moved d.rows e.rows 2 0 1 2
+    trained f --set train_config.num_steps=1 --fine-tune d --strict
+    status 2
+    err_has "with rows that mean other ids: "
+    err_has "vocab_file has another id for '2'"
+}
+
+a_run_does_not_go_on_with_another_vocabulary()
+{
+    config
+    data
+    sed 's/hash_bucket_size: 500/vocab_list: ["1", "2", "3"]/' -i c.config
+    trained a --set train_config.num_steps=3
+    sed 's/"1", "2", "3"/"2", "1", "3"/' -i c.config
+    trained a --set train_config.num_steps=6 --continue
+    status 2
+    err_has "error[E1510]: "
+    err_has "with rows that mean other ids: "
+    err_has "cate_id_emb.weight' vocab_list has '2' where it had '1'"
+    run "$TRAINYARD" eval c.config --model-dir a
+    status 2
+    err_has "vocab_list has '2' where it had '1'"
 }
 
 features_may_be_added_and_removed_when_fine_tuning()
@@ -387,7 +474,7 @@ a_map_of_names_carries_weights_over()
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
     a_checkpoint_of_a_pass_end_goes_on_exactly an_evaluation_of_a_pass_end_is_made_up_for \
-    tables_whose_rows_mean_other_ids_are_not_loaded words_may_be_added_behind_a_vocabulary features_may_be_added_and_removed_when_fine_tuning a_mistyped_model_dir_is_said \
+    tables_whose_rows_mean_other_ids_are_not_loaded words_may_be_added_behind_a_vocabulary rows_follow_their_words_to_another_vocabulary a_run_does_not_go_on_with_another_vocabulary features_may_be_added_and_removed_when_fine_tuning a_mistyped_model_dir_is_said \
     a_run_that_ended_early_stays_ended layers_of_few_values_go_on_exactly \
     what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Trees of items, search in them, hit rates of vectors: docs/retrieval.md at a small scale.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/ranks_lib.sh"
 
 items()
 {
@@ -251,6 +252,13 @@ a_tree_is_built_learnt_and_searched()
     cp .out second
     run "$TRAINYARD" tdm retrieval --model x2 --input eval.parquet --output r3 --items 12 --threads 1 --batch-size 7
     cmp -s .out second || fail "threads changed the recall"
+    # nor do ranks, which share the parts
+    run "$TRAINYARD" tdm retrieval --model x2 --input eval.parquet --output r5 --items 12 --part-rows 50 --batch-size 25
+    cmp -s .out second || fail "parts changed the recall"
+    ranks 3 tdm retrieval --model x2 --input eval.parquet --output r6 --items 12 --part-rows 50 --batch-size 25
+    status 0
+    cmp -s .out second || { fail "ranks changed the recall:"; show .out; }
+    diff -r r5 r6 >difference || { fail "ranks wrote something else:"; show difference; }
     # broken input
     run "$TRAINYARD" tdm retrieval --model x2 --input eval.parquet --output r4 --tree nowhere
     status 1

@@ -187,6 +187,17 @@ at_a_server_a_schedule_carries_code_inputs_and_secrets()
     run "$TRAINYARD" schedule create n --cron @daily --input "x=snapshot:$(printf '%064d' 1)" -- true
     [ "$got" != 0 ] || fail "an upload that is not there was taken"
     err_has "error[E3004]"
+    # What a submission would be refused for.
+    run "$TRAINYARD" schedule create n --cron @daily --input train=dataset:nope -- true
+    [ "$got" != 0 ] || fail "a dataset that is not there was taken"
+    err_has "error[E3107]"
+    err_has "input 'train': "
+    # shellcheck disable=SC2016
+    run "$TRAINYARD" schedule create n --cron @daily --data 'rod-${bizdate}:/mnt/x' -- true
+    err_has "error[E3107]"
+    run "$TRAINYARD" schedule create n --cron @daily --cpu 50 -- true
+    [ "$got" != 0 ] || fail "a job that never fits was taken"
+    err_has "error[E3204]"
     run env KEY=abc "$TRAINYARD" schedule create n --cron @daily --secret KEY -- true
     status 2
     err_has "error[E3019]"

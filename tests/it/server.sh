@@ -238,7 +238,7 @@ END
     out_has "  ann                   viewer "
     out_has "  admin                 admin "
     run "$TRAINYARD" user list
-    out_has "ann                       viewer                ads"
+    out_has "ann                       viewer                            ads"
     run "$TRAINYARD" user update ann --role submitter --project ads --project feed
     status 0
     run "$TRAINYARD" user list --json
@@ -284,7 +284,7 @@ END
     status 1
     err_has "error[E5017]"
     run "$TRAINYARD" logout
-    out_is <<<"logged out"
+    out_is <<<'logged out; the token itself stays valid (`logout --revoke` revokes it, `token delete ID` later)'
 }
 
 tap_cases \

@@ -22,9 +22,9 @@ def check(fine, *what):
         failures.append(" ".join(str(w) for w in what))
 
 
-def ask(method, path, body=None, token=admin, headers=None, raw=None):
+def ask(method, path, body=None, token=admin, headers=None, raw=None, seconds=20):
     """Status, headers, JSON or text."""
-    c = http.client.HTTPConnection(url.hostname, url.port, timeout=20)
+    c = http.client.HTTPConnection(url.hostname, url.port, timeout=seconds)
     head = dict(headers or {})
     if token:
         head["Authorization"] = "Bearer " + token
@@ -54,11 +54,11 @@ EXAMPLES = {"experiment": "none0000", "first": "0", "last": "9", "nni": "check-s
 def matrix():
     """Every route and method without, with a wrong, an expired and a weak token."""
     doc = ask("GET", "/api/v1/openapi.json", token=None)[2]
-    rank = ["none", "viewer", "submitter", "admin"]
+    weaker = {"viewer": [], "submitter": ["viewer", "auditor"], "auditor": ["viewer", "submitter"], "admin": ["viewer", "auditor", "submitter"]}
     files = doc["paths"]["/api/v1/snapshots/{sha256}"]["put"]["requestBody"]["content"]["application/octet-stream"]["schema"]
     check(files["type"] == "array" and [list(x["properties"]) for x in files["items"]["oneOf"]] ==
           [["file", "path"], ["exec", "path"], ["link", "path"]], files)
-    tokens = {"viewer": user("vi", "viewer"), "submitter": user("su", "submitter")}
+    tokens = {"viewer": user("vi", "viewer"), "submitter": user("su", "submitter"), "auditor": user("au", "auditor")}
     expired = user("ex", "admin", expires_s=1)
     disabled = user("di", "admin")
     ask("PATCH", "/api/v1/users/di", {"disabled": True})
@@ -88,7 +88,7 @@ def matrix():
                 check(status == 401, method, path, name, "->", status)
                 check(head["WWW-Authenticate"] == 'Bearer realm="trainyard"', path, "WWW-Authenticate")
                 check(answer["code"] == ("E5009" if name == "expired" else "E5008"), path, name, answer)
-            for weak in rank[1:rank.index(role)]:
+            for weak in weaker[role]:
                 status, _, answer = ask(method, real, body, token=tokens[weak])
                 check(status == 403 and answer["code"] == "E5010", method, path, weak, "->", status, answer)
             status = ask(method, real, body)[0]

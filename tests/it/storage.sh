@@ -244,7 +244,7 @@ a_user_stores_no_more_than_allowed()
     head -c 2000000 /dev/urandom >big
     run "$TRAINYARD" job submit --input b=big -- true
     status 2
-    err_has "error[E5501]: input 'b': $url: 2002944 more bytes would make"
+    err_has "error[E5501]: input 'b': $url: 1.9 MiB more do not fit: ann stores 4.0 KiB and may store 1.0 MiB; delete jobs or models"
     head -c 600000 /dev/urandom >one
     run "$TRAINYARD" job submit --input b=one -- true
     status 0
@@ -253,7 +253,8 @@ a_user_stores_no_more_than_allowed()
     head -c 600000 /dev/urandom >two
     run "$TRAINYARD" job submit --input b=two -- true
     status 2
-    err_has "ann may store 1048576"
+    err_has "ann stores"
+    err_has "and may store 1.0 MiB"
     # An object that is not what its name says counts for nothing.
     head -c 300000 /dev/urandom >three
     body=$(printf '%064d' 0)
@@ -261,6 +262,127 @@ a_user_stores_no_more_than_allowed()
     is "wrong content" "$code" 422
     run "$TRAINYARD" job submit --input b=three -- true
     status 0
+    finish
+}
+
+outputs_of_an_array_are_those_of_its_jobs()
+{
+    local array first
+    start
+    as "$(person ann)"
+    # shellcheck disable=SC2016
+    array=$("$TRAINYARD" job submit --array 3 -- 'echo $TRAINYARD_ARRAY_INDEX >$PAI_OUTPUT_MODEL/m; test $TRAINYARD_ARRAY_INDEX != 1' 2>/dev/null)
+    run "$TRAINYARD" job wait "$array"
+    status 1
+    run "$TRAINYARD" job outputs "$array"
+    status 0
+    for i in 0 1 2; do out_has " $i/model/m"; done
+    run "$TRAINYARD" job outputs --json "$array"
+    json '[(o["index"], o["channel"], o["path"], o["job"][:3]) for o in d] == [(i, "model", "m", "jb-") for i in range(3)]'
+    first=$("$TRAINYARD" job outputs --json "$array" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["job"])')
+    run "$TRAINYARD" job outputs --json "$first"
+    json '[sorted(o) for o in d] == [["bytes", "channel", "path", "sha256"]]'
+    run "$TRAINYARD" job download "$array" got
+    status 0
+    is "all of them" "$(cat got/0/model/m got/1/model/m got/2/model/m)" "0
+1
+2"
+    run "$TRAINYARD" job download "$array"
+    [ -e "$array/2/model/m" ] || fail "not below the array's name: $(find "$array")"
+    run "$TRAINYARD" job download "$array" --channel nope
+    err_has "array $array has no such outputs"
+    run "$TRAINYARD" job download "$first"
+    [ -e "$first/model/m" ] || fail "not below the job's name"
+    run "$TRAINYARD" job outputs ja-000000000000
+    err_has "no array 'ja-000000000000'"
+    finish
+}
+
+what_is_deleted_frees_room_at_once()
+{
+    local ann bob id
+    start --user-storage 1m
+    ann=$(person ann)
+    bob=$(person bob)
+    head -c 600000 /dev/urandom >one
+    head -c 600000 /dev/urandom >two
+    head -c 600000 /dev/urandom >three
+    head -c 600000 /dev/urandom >four
+    as "$bob"
+    run "$TRAINYARD" job run --input b=one -- true
+    status 0
+    as "$ann"
+    id=$("$TRAINYARD" job submit --input b=one -- true)
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    run "$TRAINYARD" job submit --input b=two -- true
+    status 2
+    is "what a job needs stays" "$(find yard/users/ann/objects -type f -size +500k | wc -l)" 1
+    run "$TRAINYARD" job delete "$id"
+    status 0
+    run "$TRAINYARD" job submit --input b=two -- true
+    status 0
+    id=$(cat .out)
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    is "another's stay" "$(find yard/users/bob/objects -type f -size +500k | wc -l)" 1
+    # A model keeps its files when the job goes, and gives them up with itself.
+    run "$TRAINYARD" job delete "$id"
+    # shellcheck disable=SC2016
+    id=$("$TRAINYARD" job submit -- 'head -c 600000 /dev/urandom >$PAI_OUTPUT_MODEL/m')
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    run "$TRAINYARD" model register big --job "$id"
+    out_is <<<big:1
+    run "$TRAINYARD" job delete "$id"
+    status 0
+    run "$TRAINYARD" job submit --input b=three -- true
+    status 2
+    err_has "error[E5501]"
+    run "$TRAINYARD" model download big
+    status 0
+    run "$TRAINYARD" model delete big:1
+    status 0
+    # What was sent with a job that was refused gives way too.
+    run "$TRAINYARD" job submit --input b=three --gpu 999 -- true
+    status 2
+    err_has "E3204"
+    run "$TRAINYARD" schedule create s --cron '0 3 * * *' --input b=four -- true
+    status 0
+    run "$TRAINYARD" job submit --input b=one -- true
+    status 2
+    err_has "error[E5501]"
+    run "$TRAINYARD" schedule delete s
+    run "$TRAINYARD" job submit --input b=one -- true
+    status 0
+    finish
+}
+
+a_user_collects_what_is_their_own()
+{
+    local ann bob
+    start --user-storage 10m
+    ann=$(person ann)
+    bob=$(person bob)
+    head -c 600000 /dev/urandom >one
+    as "$bob"
+    run "$TRAINYARD" job submit --input b=one --gpu 999 -- true
+    as "$ann"
+    run "$TRAINYARD" job submit --input b=one --gpu 999 -- true
+    run "$TRAINYARD" gc --dry-run
+    out_has "would remove 0 jobs"
+    out_has "2 contents (586.0 KiB) that nothing refers to"
+    is "a dry run" "$(find yard/users/ann/objects -type f -size +500k | wc -l)" 1
+    run "$TRAINYARD" gc
+    status 0
+    is "ann's are gone" "$(find yard/users/ann/objects -type f -size +500k | wc -l)" 0
+    is "bob's are not" "$(find yard/users/bob/objects -type f -size +500k | wc -l)" 1
+    as "$admin"
+    "$TRAINYARD" user create eve --role viewer >/dev/null
+    as "$("$TRAINYARD" token create eve)"
+    run "$TRAINYARD" gc
+    status 1
+    err_has "E5010"
     finish
 }
 
@@ -307,6 +429,7 @@ what_is_refused_takes_no_room()
     rm many/4
     run "$TRAINYARD" job submit --input b=many -- true
     status 0
+    "$TRAINYARD" gc >/dev/null # counts anew, with what the server itself put there
     before=$(stored)
     # What a job needs stays, though a refused upload named it too.
     head -c 300000 /dev/urandom >many/5
@@ -456,5 +579,6 @@ deep"
 tap_cases a_remote_user_brings_data_and_fetches_the_model uploads_are_cut_deduplicated_and_resumed \
     what_one_user_sent_is_nobody_elses a_member_of_the_project_runs_the_job_again files_are_sent_in_ranges \
     no_path_and_no_link_leads_out_of_the_outputs a_user_stores_no_more_than_allowed lists_that_lie_are_refused \
+    outputs_of_an_array_are_those_of_its_jobs what_is_deleted_frees_room_at_once a_user_collects_what_is_their_own \
     what_is_refused_takes_no_room names_may_be_any_bytes modes_keep_nobody_out \
     a_restart_of_the_server_does_not_break_a_transfer

@@ -94,5 +94,50 @@ a_certificate_of_another_name_is_refused()
     finish
 }
 
+files_of_tls_that_do_not_fit_are_named()
+{
+    authority company
+    certificate host company IP:127.0.0.1
+    certificate other company IP:127.0.0.1
+    openssl pkey -in host.key -aes128 -passout pass:secret -out locked.key 2>/dev/null
+    serve() { run "$TRAINYARD" server --dir new --listen 0.0.0.0:0 --tls-cert "$1" --tls-key "$2"; status 2; }
+    serve host.pem other.key
+    err_has "error[E5037]: --tls-key: 'other.key' is not the key of the certificate 'host.pem'"
+    serve host.pem locked.key
+    err_has "error[E5037]: --tls-key: 'locked.key' is encrypted with a passphrase"
+    serve host.csr host.key
+    err_has "error[E5037]: --tls-cert: 'host.csr' holds no certificate"
+    serve host.pem host.pem
+    err_has "error[E5037]: --tls-key: 'host.pem' holds no private key"
+    [ -e new/admin.token ] && fail "a user was created"
+    # Until somebody has logged in with it, each start says where the token is.
+    start host
+    grep -q "created the user admin; its token is in " server.log || fail "$(cat server.log)"
+    finish
+    start host
+    grep -q "the token of the user admin is still in " server.log || fail "$(cat server.log)"
+    run "$TRAINYARD" login "http${url#https}" --token-file yard/admin.token
+    status 1
+    err_has "does not answer http; try $url"
+    finish
+}
+
+the_file_that_was_trusted_is_named()
+{
+    authority company
+    authority stranger
+    certificate host company IP:127.0.0.1
+    start host
+    export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
+    TRAINYARD_TOKEN=$(cat yard/admin.token)
+    SSL_CERT_FILE=$PWD/company.pem CURL_CA_BUNDLE=$PWD/stranger.pem run "$TRAINYARD" job list
+    status 0
+    CURL_CA_BUNDLE=$PWD/stranger.pem run "$TRAINYARD" job list
+    status 1
+    err_has "is not trusted by '$PWD/stranger.pem', which CURL_CA_BUNDLE names"
+    finish
+}
+
 tap_cases a_private_authority_is_named_once without_a_login_variables_name_the_certificates \
-    a_certificate_of_another_name_is_refused
+    a_certificate_of_another_name_is_refused \
+    files_of_tls_that_do_not_fit_are_named the_file_that_was_trusted_is_named

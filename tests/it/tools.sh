@@ -163,7 +163,7 @@ END
     check_tree
     status 1
     out_has "src/text/a.c:5: system() is not used here"
-    out_has "src/text/a.c:6: getenv() belongs to base and cmd"
+    out_has "src/text/a.c:6: getenv() belongs to base, cmd and lib"
     out_has ", 2 faults"
 }
 

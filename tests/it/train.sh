@@ -63,6 +63,17 @@ a_terminal_has_one_live_line()
     grep -c $'\x1b' shown | grep -qx 0 || fail "other control sequences than to clear a line"
 }
 
+the_live_line_follows_the_terminal()
+{
+    config && data
+    run python3 "$TY_SOURCE/tests/it/pty.py" 100,60 "$TRAINYARD" train c.config --eval-input "" \
+        --set train_config.num_epochs=0 --set train_config.num_steps=3000 --set train_config.save_checkpoints_steps=5000
+    status 0
+    tr '\r' '\n' <.out | sed 's/^.*\x1b\[K//' | sed '1,/^resized$/d' | grep '%  step' | sed 1d >shown
+    [ "$(wc -l <shown)" -ge 3 ] || fail "only $(wc -l <shown) lines behind the change"
+    awk 'length > 59 { exit 1 }' shown || fail "wider than the terminal is now: $(cat shown)"
+}
+
 a_table_of_evaluations_fits_the_terminal()
 {
     config && data
@@ -154,7 +165,7 @@ the_reference_may_be_followed()
     same_checkpoint d/model.ckpt-8 e/model.ckpt-8
     run "$TRAINYARD" train c.config --model-dir f --like-reference means
     status 2
-    err_has "error[E0603]: --like-reference: 'means' is not one of mean, workers, schedules, all"
+    err_has "error[E0603]: --like-reference: 'means' is not one of mean, workers, schedules, tables, steps, all"
 }
 
 what_has_no_effect_is_said()
@@ -288,6 +299,28 @@ END
     cmp -s m/model.ckpt-1/model-00001-of-00001.safetensors o/model.ckpt-1/model-00001-of-00001.safetensors && fail "a missing step counts as one"
 }
 
+# Where all steps of both sequences count, a sum over a group is that over two groups.
+steps_beyond_the_first_sequence_may_count()
+{
+    the_first_sequence_of_a_group_says_how_many_steps
+    # a row without steps of `a`, and a default of `b` alone
+    sed -i 's/FG_DAG/FG_NONE/; s/feature_name: "b"/& fg_encoded_default_value: "7"/' c.config
+    printf 'clk,i,a,b\n1,3,1;2,4;5;6\n0,4,1;2;3,4\n1,2,,\n0,2,1;2;3,7;8;9\n' | tr ';' '|' >d.csv
+    sed 's/sequence_groups {.*/sequence_groups { group_name: "s" feature_names: "a" } sequence_groups { group_name: "t" feature_names: "b" }/
+        s/sequence_encoders {.*/sequence_encoders { pooling_encoder { input: "s" pooling_type: "sum" } } sequence_encoders { pooling_encoder { input: "t" pooling_type: "sum" } } }/' c.config >two.config
+    for data in b d; do
+        run "$TRAINYARD" train two.config --model-dir two.$data --train-input $data.csv
+        status 0
+        trained steps.$data --train-input $data.csv --like-reference steps
+        status 0
+        err_lacks "number of steps"
+        same_checkpoint two.$data/model.ckpt-1 steps.$data/model.ckpt-1
+        trained cut.$data --train-input $data.csv
+        cmp -s cut.$data/model.ckpt-1/model-00001-of-00001.safetensors steps.$data/model.ckpt-1/model-00001-of-00001.safetensors &&
+            fail "the switch changes nothing"
+    done
+}
+
 commands_to_copy_are_quoted_for_the_shell()
 {
     config && data
@@ -355,9 +388,9 @@ PY
 
 tap_cases forty_sequence_groups_train commands_to_copy_are_quoted_for_the_shell a_failure_is_a_line_of_json_too \
     train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
-    a_terminal_has_one_live_line a_table_of_evaluations_fits_the_terminal \
+    a_terminal_has_one_live_line the_live_line_follows_the_terminal a_table_of_evaluations_fits_the_terminal \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
     the_reference_may_be_followed what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
     a_second_signal_ends_it_at_once a_second_run_does_not_start_over \
-    the_first_sequence_of_a_group_says_how_many_steps
+    the_first_sequence_of_a_group_says_how_many_steps steps_beyond_the_first_sequence_may_count

@@ -211,6 +211,13 @@ odd_inputs_have_messages_of_their_own()
     text_config --train-input none.csv
     status 2
     err_has "error[E1406]: no rows in 'none.csv': it holds a header and nothing else"
+    head -4 rows.csv >few.csv
+    text_config --train-input few.csv --shards 4
+    status 2
+    err_has "error[E1406]: 'few.csv': 3 rows are fewer than 4 shards, so none has a whole batch"
+    text_config --eval-input few.csv --shards 4
+    status 2
+    err_has "error[E1406]: evaluation: 'few.csv': 3 rows are fewer than 4 shards"
     text_config --set 'data_config.sample_weight_fields=["user_id"]'
     status 2
     err_has "sample_weight_fields: column 'user_id' of type int64 cannot be used: weights are float or double"

@@ -156,6 +156,11 @@ nobody_else_sees_or_touches_it()
     as eve
     run "$TRAINYARD" tune list --json
     json '[e["id"] for e in d] == ["'"$ours"'"]'
+    # what the space holds becomes part of commands that run in ann's name
+    echo '{"x": {"_type": "choice", "_value": ["$(id)"]}}' >theirs.json
+    run "$TRAINYARD" tune update "$ours" --space theirs.json
+    status 1
+    err_has "only 'ann' may change the search space of this experiment"
     run "$TRAINYARD" tune stop "$ours"
     status 0
     as ann
@@ -206,6 +211,14 @@ trials_obey_quotas_and_the_rights_of_their_owner()
     echo '{"x": {"_type": "choice", "_value": [7, 8]}}' >space.json
     run "$TRAINYARD" tune update "$id" --space space.json
     status 0
+    # Trials that wait when their owner is disabled are held as other jobs are; without them the next one is refused.
+    run "$TRAINYARD" tune update "$id" --concurrency 1
+    status 0
+    for _ in $(seq 60); do
+        run "$TRAINYARD" tune get "$id" --json
+        grep -q '"WAITING": 0, "RUNNING": 1' .out && break
+        sleep 0.2
+    done
     admin user update ann --disable
     export TRAINYARD_TOKEN
     TRAINYARD_TOKEN=$(cat yard/admin.token)
@@ -215,6 +228,74 @@ trials_obey_quotas_and_the_rights_of_their_owner()
         sleep 0.5
     done
     json 'd["status"] == "ERROR" and d["error"] == "'"'ann' is disabled"'"'
+    finish
+}
+
+an_experiment_whose_trials_are_held_says_so()
+{
+    start
+    person ann --role submitter
+    as ann
+    config 3 "'sleep 1; echo ::trainyard default={{x}}'"
+    admin quota set --user ann --running 0 >/dev/null
+    create
+    for _ in $(seq 60); do
+        run "$TRAINYARD" tune get "$id" --json
+        grep -q '"WAITING": 2' .out && break
+        sleep 0.2
+    done
+    json '"held" not in d'
+    for how in --disable "--role viewer"; do
+        # shellcheck disable=SC2086
+        admin user update ann $how
+        export TRAINYARD_TOKEN
+        TRAINYARD_TOKEN=$(cat yard/admin.token)
+        run "$TRAINYARD" tune get "$id"
+        out_has "status      RUNNING"
+        out_has "held        no trial starts: 'ann' "
+        run "$TRAINYARD" tune list
+        out_has "(ann), held: 'ann' "
+        run "$TRAINYARD" tune get "$id" --json
+        json 'd["status"] == "RUNNING" and d["held"].startswith("'"'ann' "'")'
+        admin user update ann --enable
+    done
+    admin user update ann --role submitter
+    admin quota set --user ann --running 2 >/dev/null
+    as ann
+    for _ in $(seq 60); do
+        run "$TRAINYARD" tune get "$id" --json
+        grep -q '"DONE"' .out && break
+        sleep 0.5
+    done
+    json 'd["status"] == "DONE" and "held" not in d'
+    finish
+}
+
+paths_of_a_served_experiment_are_the_servers()
+{
+    start
+    person ann --role submitter
+    as ann
+    config 1 "'echo ::trainyard default={{x}}'"
+    create --wait
+    run "$TRAINYARD" tune trials "$id" --nni
+    json 'd[0]["logPath"].startswith("'"$PWD"'/exps/'"$id"'/trials/")'
+    run "$TRAINYARD" tune export "$id" --trial 0
+    json 'd["source"].startswith("snapshot:") and "directory" not in d'
+    TMPDIR=/no/such/directory run "$TRAINYARD" tune trials "$id"
+    status 0
+    TMPDIR=/no/such/directory run "$TRAINYARD" tune get "$id"
+    status 0
+    out_has DONE
+    for how in 0 "$("$TRAINYARD" tune trials "$id" --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')"; do
+        run "$TRAINYARD" tune stop "$id" --trial "$how"
+        status 1
+        err_has "error[E4021]"
+        err_has "trial 0 ("
+        err_has "has ended: SUCCEEDED"
+    done
+    run "$TRAINYARD" tune stop "$id" --trial 7
+    err_has "error[E4008]"
     finish
 }
 
@@ -242,6 +323,46 @@ a_server_that_starts_again_goes_on()
     err_has "nothing runs the experiment now"
     run "$TRAINYARD" tune resume "$id" --wait
     status 0
+    finish
+}
+
+# Its jobs are deleted and nothing runs; it can still be continued, and needs its code for that.
+code_of_an_idle_experiment_is_not_collected()
+{
+    start
+    person ann
+    as ann
+    config 3 "'sh trial.sh {{x}}'"
+    echo 'sleep 5; echo "::trainyard default=$1"' >code/trial.sh
+    create
+    for _ in $(seq 100); do
+        grep -q '"e": "running"' "exps/$id/log.jsonl" 2>/dev/null && break
+        sleep 0.1
+    done
+    "$TRAINYARD" tune stop "$id" >/dev/null || fail "stop"
+    for _ in $(seq 100); do
+        run "$TRAINYARD" tune get "$id" --json
+        grep -q '"STOPPED"' .out && break
+        sleep 0.2
+    done
+    local job
+    for job in $("$TRAINYARD" job list --json | python3 -c 'import json, sys; [print(j["id"]) for j in json.load(sys.stdin)]'); do
+        "$TRAINYARD" job wait "$job" >/dev/null 2>&1
+        "$TRAINYARD" job delete "$job" >/dev/null || fail "delete $job"
+    done
+    rm -rf code/trial.sh
+    admin gc --older-than 0s >/dev/null || fail "gc"
+    run "$TRAINYARD" tune resume "$id" --wait
+    status 0
+    run "$TRAINYARD" tune get "$id" --json
+    json 'd["status"] == "DONE" and d["trials"]["SUCCEEDED"] >= 1'
+    # A deleted one holds nothing.
+    for job in $("$TRAINYARD" job list --json | python3 -c 'import json, sys; [print(j["id"]) for j in json.load(sys.stdin)]'); do
+        "$TRAINYARD" job delete "$job" >/dev/null || fail "delete $job"
+    done
+    "$TRAINYARD" tune delete "$id" >/dev/null || fail "tune delete"
+    run admin gc --older-than 0s --json
+    json 'd["objects"] > 0'
     finish
 }
 
@@ -285,5 +406,7 @@ tap_cases \
     a_client_runs_an_experiment_at_the_server \
     nobody_else_sees_or_touches_it \
     trials_obey_quotas_and_the_rights_of_their_owner \
+    an_experiment_whose_trials_are_held_says_so paths_of_a_served_experiment_are_the_servers \
     a_server_that_starts_again_goes_on \
+    code_of_an_idle_experiment_is_not_collected \
     what_cannot_run_leaves_nothing_behind

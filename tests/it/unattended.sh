@@ -229,6 +229,54 @@ a_limit_of_address_space_counts()
     json "0 < d['memory'] < 3000000 * 1024"
 }
 
+# control_group BYTES: sets `group` to a new one with a limit of memory; of version 1 or 2.
+control_group()
+{
+    local base=/sys/fs/cgroup limit=memory.max
+    if [ -w /sys/fs/cgroup/memory/cgroup.procs ]; then
+        base=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+    elif ! grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
+        return 1
+    fi
+    group=$base/trainyard-unattended-$$
+    mkdir "$group" 2>/dev/null || return 1
+    echo "$1" >"$group/$limit" && return
+    rmdir "$group"
+    return 1
+}
+
+# inside GROUP ARGS...: the program in that group
+inside()
+{
+    run sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$1" "$TRAINYARD" "${@:2}"
+}
+
+a_limit_of_the_control_group_counts()
+{
+    local group
+    (ulimit -v 3000000 && "$TRAINYARD" version >/dev/null 2>&1) ||
+        skip "a program with sanitizers takes more than the limit"
+    [ "$(id -u)" = 0 ] && control_group $((256 << 20)) || skip "no control group of memory here"
+    days
+    run "$TRAINYARD" plan c.config --json
+    json "d['memory'] > 256 << 20"
+    inside "$group" plan c.config --json
+    json "0 < d['memory'] <= 256 << 20"
+    # what is too much is refused, not ended by the kernel: parameters, and rows and activations
+    inside "$group" train c.config --set 'model_config.deepfm.deep.hidden_units=[6000,6000]'
+    status 1
+    err_has "error[E1408]: deepfm: 36"
+    err_has "dense parameters and their gradients need 27"
+    err_has "MiB may be used; smaller hidden_units help"
+    inside "$group" train c.config --set 'model_config.deepfm.deep.hidden_units=[3000,3000]'
+    status 1
+    err_has "of memory are needed, 2"
+    err_has "may be used"
+    inside "$group" train c.config
+    status 0
+    for _ in $(seq 50); do rmdir "$group" 2>/dev/null && break || sleep 0.1; done
+}
+
 plan_counts_what_dumps_remember()
 {
     days
@@ -332,7 +380,7 @@ tap_cases \
     a_closed_output_saves_and_ends \
     one_process_writes_a_model_dir \
     evaluation_is_tried_before_the_first_step \
-    a_limit_of_address_space_counts \
+    a_limit_of_address_space_counts a_limit_of_the_control_group_counts \
     plan_counts_what_dumps_remember \
     a_checkpoint_is_told_when_it_is_safe \
     bad_days_of_a_nightly_run_are_named_and_change_nothing a_day_of_one_class_is_said

@@ -21,6 +21,7 @@ PROGRAM = os.environ["TRAINYARD"]
 
 import trainyard  # noqa: E402
 from trainyard import session as sessions  # noqa: E402
+from trainyard.compat import _pai_session as pai_sessions  # noqa: E402
 
 
 class Case(unittest.TestCase):
@@ -35,7 +36,7 @@ class Case(unittest.TestCase):
                           PYTHONPATH=PACKAGE, PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
         for name in ("TRAINYARD_SERVER", "TRAINYARD_TOKEN", "PAI_CONFIG_PATH", "NNI_PLATFORM"):
             os.environ.pop(name, None)
-        sessions._default = None
+        sessions._default = pai_sessions._default_session = None
         warnings.simplefilter("error")
 
     def tearDown(self):
@@ -72,11 +73,12 @@ class Case(unittest.TestCase):
 class Server:
     """A real server for one case."""
 
-    def __init__(self, place):
+    def __init__(self, place, store=None):
         self.log = os.path.join(place, "server.log")
         with open(self.log, "w", encoding="utf-8") as f:
-            self.process = subprocess.Popen([PROGRAM, "server", "--listen", "127.0.0.1:0", "--dir", os.path.join(place, "yard"),
-                                             "--experiments", "none"], stdout=f, stderr=subprocess.STDOUT)
+            command = [PROGRAM, "server", "--listen", "127.0.0.1:0", "--dir", os.path.join(place, "yard"), "--experiments", "none"]
+            command += [f"--store={store}"] if store else []
+            self.process = subprocess.Popen(command, stdout=f, stderr=subprocess.STDOUT)
         self.url = self._listening()
         with open(os.path.join(place, "yard", "admin.token"), encoding="utf-8") as f:
             self.token = f.read().strip()
@@ -98,6 +100,32 @@ class Server:
         self.process.wait()
 
 
+class Postgres:
+    """A database for one class of cases; raises SkipTest where PostgreSQL is not installed."""
+
+    def __init__(self):
+        self.place = tempfile.mkdtemp(prefix="ty-python-pg-")
+        done = subprocess.run([self._tool(), "start", self.place], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(self.place)
+            raise unittest.SkipTest(done.stdout.strip() or done.stderr.strip())
+        self.url = done.stdout.strip()
+        self.made = 0
+
+    def _tool(self):
+        return os.path.join(SOURCE, "tests", "pg")
+
+    def fresh(self):
+        """The URL of one more empty database."""
+        self.made += 1
+        subprocess.run(["psql", "-qd", self.url, "-c", f"create database d{self.made}"], check=True)
+        return self.url.replace("/postgres?", f"/d{self.made}?")
+
+    def stop(self):
+        subprocess.run([self._tool(), "stop", self.place], check=False)
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
 def load_doctests(tests, names):
     """The examples in the docstrings of modules."""
     import doctest
@@ -107,4 +135,4 @@ def load_doctests(tests, names):
     return tests
 
 
-__all__ = ["Case", "Server", "PROGRAM", "SOURCE", "trainyard", "load_doctests"]
+__all__ = ["Case", "Postgres", "Server", "PROGRAM", "SOURCE", "trainyard", "load_doctests"]

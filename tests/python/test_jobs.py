@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs from Python: the same cases on this machine and at a server."""
 import contextlib
+import importlib.util
 import io
+import json
 import os
+import signal
 import subprocess
+import threading
+import urllib.request
 import unittest
 import warnings
 
-from place import Case, Server, load_doctests, trainyard
-from trainyard import Estimator, JobError, Processor, Session, TrainingJob, UnexpectedStatusException
+from place import Case, Postgres, Server, load_doctests, trainyard
+from trainyard import AlgorithmEstimator, Estimator, JobError, Processor, Session, TrainingJob, UnexpectedStatusException
 
 TRAIN = """
 import json, os
@@ -53,6 +58,13 @@ class Jobs:
         rows = job.metrics("auc")
         values = list(rows["value"]) if hasattr(rows, "columns") else [row["value"] for row in rows]
         self.assertEqual(values, [0.5, 0.75])
+        self.assertEqual(job.plot("auc").curves, {"auc": [(0, 0.5), (1, 0.75)]}, "they have no steps: one behind the other")
+        if hasattr(rows, "columns"):
+            self.assertEqual(list(rows.columns), ["name", "value", "step", "attempt", "worker", "time"])
+            self.assertTrue(rows["step"].isna().all())
+            self.assertEqual(rows["time"].dtype.kind, "M")
+        with self.assertRaisesRegex(JobError, "has no such outputs"):
+            job.download("got", "checkpoints")
 
     def test_inputs_are_where_the_contract_says(self):
         self.write("data/train.csv", "a,b\n")
@@ -99,6 +111,54 @@ class Jobs:
         with self.assertRaises(JobError):
             TrainingJob("--server=http://elsewhere")
 
+    def test_mistakes_are_told_before_anything_is_submitted(self):
+        before = len(TrainingJob.list(session=self.session))
+        table = type("DataFrame", (), {"columns": ["a"]})()
+        for call, text in ((lambda: self.estimator(metric_definitions=[{"name": "a"}]), "has no 'Name'"),
+                           (lambda: self.estimator().fit(inputs={"train": table}), "not DataFrame: write the data to a file"),
+                           (lambda: self.estimator(instnce_type="local").fit(), "job:"),
+                           (lambda: self.estimator(source_dir="nowhere").fit(), "there is no directory 'nowhere'"),
+                           (lambda: self.estimator().fit(inputs={"train": "nowhere.csv"}), "nowhere.csv")):
+            with self.assertRaises(trainyard.TrainyardError) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+            self.assertNotIn("/tmp/trainyard-", str(caught.exception))
+        self.assertEqual(len(TrainingJob.list(session=self.session)), before)
+
+    def test_hyperparameters_may_be_of_any_type(self):
+        number = type("float32", (), {"item": lambda self: 0.5})()
+        est = Estimator(command='echo "$PAI_HPS"', session=self.session, hyperparameters={"a": [1, 2], "n": number, "t": True, "z": None})
+        _, out = self.fit(est)
+        self.assertEqual(json.loads(out), {"a": "[1, 2]", "n": "0.5", "t": "True", "z": "None"})
+
+    def test_an_interrupt_leaves_the_job_and_says_how_to_come_back(self):
+        est = Estimator(command="echo first; sleep 600", session=self.session, grace="1s")
+        job = est.fit(wait=False)
+        self.assertEqual(next(job.logs(follow=True)), "first")
+        # whoever starts the tests in the background may have had it ignored
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+            with self.assertRaises(KeyboardInterrupt):
+                job.wait()
+        self.assertIn(f"come back with TrainingJob.get({job.id!r}).wait()", said.getvalue())
+        self.assertEqual(job.state, "Running")
+        job.stop()
+
+    @unittest.skipUnless(importlib.util.find_spec("tensorboard"), "tensorboard is not installed")
+    def test_tensorboard_shows_the_logs_of_the_latest_job(self):
+        est = Estimator(command='echo 1 >"$PAI_OUTPUT_TENSORBOARD/events"', session=self.session)
+        self.fit(est)
+        board = est.tensorboard()
+        try:
+            with urllib.request.urlopen(board.app_uri + "data/environment") as answer:
+                self.assertIn("data_location", json.load(answer))
+            self.assertEqual(board.status, "Running")
+            self.assertIn(board.app_uri, board._repr_html_())
+        finally:
+            board.delete()
+        self.assertEqual(board.status, "Stopped")
+
     def test_a_processor_names_its_outputs(self):
         p = Processor(command='echo "$PAI_USER_ARGS" >"$PAI_OUTPUT_RESULT/x"', parameters={"n": 2}, session=self.session)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -143,6 +203,55 @@ class OnThisMachine(Jobs, Case):
         with self.assertWarnsRegex(UserWarning, "user_vpc_config concerns PAI's cloud; it has no effect here"):
             Estimator(command="true", user_vpc_config=object())
 
+    def test_an_algorithm_comes_out_of_a_directory(self):
+        about = {"Command": "sh run.sh", "HyperParameters": [{"Name": "depth", "Type": "Int", "DefaultValue": "3"},
+                                                              {"Name": "data", "Type": "Int", "Required": True}],
+                 "OutputChannels": [{"Name": "model"}], "SupportedInstanceTypes": ["local"]}
+        for version in ("v1", "v2"):
+            self.write(f"algorithms/boost/{version}/algorithm.json", json.dumps(about))
+            self.write(f"algorithms/boost/{version}/run.sh", f'echo {version} $PAI_USER_ARGS >"$PAI_OUTPUT_MODEL/said"')
+        with self.assertWarnsRegex(UserWarning, "no version given, 'v2' is taken"):
+            est = AlgorithmEstimator("boost", hyperparameters={"data": 1}, registry="algorithms", session=self.session)
+        self.fit(est)
+        with open(os.path.join(est.get_outputs_data()["model"], "said"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "v2 --depth 3 --data 1\n")
+        self.assertEqual((est.supported_instance_types, len(est.hyperparameter_definitions)), (["local"], 2))
+        for bad, text in (({"algorithm_name": "boots"}, "there is no algorithm 'boots'"), ({}, "algorithm_name or algorithm_spec"),
+                          ({"algorithm_name": "boost", "algorithm_version": "v2"}, "'data' is required")):
+            with self.assertRaises(trainyard.ConfigError) as caught:
+                AlgorithmEstimator(registry="algorithms", **bad)
+            self.assertIn(text, str(caught.exception))
+
+    @unittest.skipUnless(importlib.util.find_spec("nbclient") and importlib.util.find_spec("ipykernel"), "nbclient is not installed")
+    def test_a_notebook_shows_a_job_while_it_runs(self):
+        import nbclient
+        import nbformat
+        lines = "for auc in 0.5 0.6 0.7 0.8; do echo auc=$auc; sleep 1.1; done"
+        code = ("import trainyard\n"
+                f"est = trainyard.Estimator(command={lines!r}, metric_definitions=[{{'Name': 'auc', 'Regex': r'auc=([0-9.]+)'}}])\n"
+                "job = est.fit(show_logs=%s)")
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code % show) for show in (True, False)])
+        updates = []
+
+        class Client(nbclient.NotebookClient):
+            def process_message(self, msg, cell, index):
+                if msg["msg_type"] == "update_display_data":
+                    updates.append((index, msg["content"]["data"]["text/html"]))
+                return super().process_message(msg, cell, index)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            os.environ.update(JUPYTER_PLATFORM_DIRS="1", PYTHONWARNINGS="ignore")
+            Client(book, timeout=60, kernel_name="python3", resources={"metadata": {"path": self.place}}).execute()
+        for index in (0, 1):
+            shown = [html for at, html in updates if at == index]
+            self.assertGreater(len([html for html in shown if "Running" in html]), 1, "it changes while the job runs")
+            self.assertIn("Succeeded", shown[-1])
+            self.assertIn("<polyline", shown[-1])
+            tables = [o for o in book.cells[index].outputs if "text/html" in o.get("data", {})]
+            self.assertIn("Succeeded", tables[0]["data"]["text/html"], "one output, which has changed")
+        self.assertIn("auc=0.8", "".join(o.text for o in book.cells[0].outputs if o.output_type == "stream"))
+
     def test_output_path_is_where_the_model_goes(self):
         est = self.estimator(output_path="models", base_job_name="my job")
         self.fit(est)
@@ -152,6 +261,9 @@ class OnThisMachine(Jobs, Case):
     def test_a_notebook_shows_text_never_markup(self):
         job, _ = self.fit(Estimator(command="true", labels={"a": "b"}, session=self.session))
         self.assertIn("Succeeded", job._repr_html_())
+        job, _ = self.fit(self.estimator(), show_logs=False)
+        self.assertIn("<polyline", job._repr_html_())
+        self.assertEqual(repr(job.plot("auc")), "auc: 0.5, 0.75")
         from trainyard import _display
         html = _display.job_html({"id": "x", "name": "<img src=x onerror=alert(1)>", "state": "<b>", "reason": "", "metrics": {}})
         self.assertNotIn("<img", html)
@@ -163,9 +275,12 @@ class AtAServer(Jobs, Case):
 
     def setUp(self):
         super().setUp()
-        self.server = Server(self.place)
+        self.server = self.start()
         os.environ["TRAINYARD_TOKEN"] = self.server.token
         self.session = Session(server=self.server.url)
+
+    def start(self):
+        return Server(self.place)
 
     def tearDown(self):
         self.server.stop()
@@ -178,6 +293,34 @@ class AtAServer(Jobs, Case):
         os.environ["TRAINYARD_TOKEN"] = "x" * 40
         with self.assertRaises(trainyard.ServerError):
             TrainingJob.list(session=self.session)
+        del os.environ["TRAINYARD_TOKEN"]
+        with self.assertRaises(trainyard.ServerError) as caught:
+            Estimator(command="true", session=self.session).fit()
+        self.assertRegex(caught.exception.code, "^E5")
+
+    def test_a_server_that_is_down_is_a_server_error_at_once(self):
+        self.server.stop()
+        with self.assertRaises(trainyard.ServerError) as caught:
+            Estimator(command="true", session=self.server.url).fit()
+        self.assertIn(self.server.url.split("//")[1], str(caught.exception))
+        self.assertTrue(caught.exception.code)
+
+
+class AtAServerOnPostgres(AtAServer):
+    """The same with PostgreSQL behind the server."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.database = Postgres()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.database.stop()
+        super().tearDownClass()
+
+    def start(self):
+        return Server(self.place, self.database.fresh())
 
 
 def load_tests(loader, tests, pattern):

@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from Python: trained, evaluated, exported and scored from tables in memory."""
+import contextlib
+import copy
+import gc
 import importlib.util
+import io
+import json
 import os
+import pathlib
+import pickle
 import random
+import signal
 import struct
+import subprocess
+import sys
 import threading
+import time
 import unittest
+import warnings
 
 from place import SOURCE, Case, load_doctests, trainyard
 from trainyard import Config, Model
@@ -56,6 +68,74 @@ class Models(Case):
         self.assertEqual(list(loaded.score(columns)["probs"]), list(inside["probs"]))
         self.assertIn("auc", run._repr_html_())
 
+    def test_a_config_comes_out_of_the_rows(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            config = trainyard.init(rows(3000, 1), "first.config")
+        self.assertRegex(said.getvalue(), r"held out: \d+ of 3000 rows")
+        self.assertIn("label 'clicked'", said.getvalue())
+        self.assertNotIn("trainyard train", said.getvalue())
+        self.assertEqual(config.data_config.label_fields, ["clicked"])
+        run = trainyard.train(config, show=False, patience=2, threads=1)
+        self.assertGreater(run.metrics["global_step"], 0)
+        self.assertEqual(len(run.export("export").score(rows(5, 2))["probs"]), 5)
+        for more, text in (({}, "overwrite=True"), ({"path": "b.config", "label": "clickd"}, "there is no column 'clickd'")):
+            with self.assertRaises(trainyard.DataError) as caught:
+                trainyard.init(rows(300, 1), **{"path": "first.config", **more})
+            self.assertIn(text, str(caught.exception))
+
+    @unittest.skipUnless(has("nbclient", "ipykernel"), "nbclient is not installed")
+    def test_a_notebook_shows_training_while_it_runs(self):
+        import nbclient
+        import nbformat
+        code = (f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+                "import test_models as t\n"
+                "from trainyard import _display\n"
+                "_display.Live.due = lambda self, every=0: self.on\n"  # at every line
+                "run = t.trainyard.train(t.CONFIG, train=t.rows(3000, 1), eval=t.rows(500, 2), model_dir='run', threads=1,"
+                " set={'train_config.num_epochs': 6, 'data_config.batch_size': 256, 'train_config.save_checkpoints_epochs': 1})")
+        again = "t.trainyard.train(t.CONFIG, train=t.rows(30, 1), eval=t.rows(50, 2), model_dir='run')"
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (code, again)])
+        updates = []
+
+        class Client(nbclient.NotebookClient):
+            def process_message(self, msg, cell, index):
+                if msg["msg_type"] == "update_display_data":
+                    updates.append((index, msg["content"]["data"]["text/html"]))
+                return super().process_message(msg, cell, index)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            os.environ.update(JUPYTER_PLATFORM_DIRS="1", PYTHONWARNINGS="ignore")
+            where = {"metadata": {"path": self.place}}
+            Client(book, timeout=120, kernel_name="python3", allow_errors=True, resources=where).execute()
+        curves = [html for at, html in updates if at == 0 and "<polyline" in html]
+        self.assertGreater(len(set(curves)), 1, "the curves grow while it trains")
+        said = {o.name: o.text for o in book.cells[0].outputs if o.output_type == "stream"}
+        self.assertEqual(list(said), ["stdout"], "progress is not an error")
+        failed = book.cells[1].outputs
+        self.assertEqual([o.ename for o in failed if o.output_type == "error"], ["TrainingError"])
+        self.assertEqual([o for o in failed if o.output_type == "stream"], [], "what is raised is not printed as well")
+
+    def test_scores_are_computed_without_the_lock_of_the_interpreter(self):
+        model = self.train(rows(300, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
+        columns = {name: [row[name] for row in rows(1, 1)] * 200000 for name in rows(1, 1)[0]}
+        from trainyard import _library
+        schema, batch, _keep = next(_library.batches(columns))
+        scorer = _library.Scorer("export", 1)
+        before = time.perf_counter()
+        scorer._score_batch(schema, batch)
+        took = time.perf_counter() - before
+        worker = threading.Thread(target=scorer._score_batch, args=(schema, batch))
+        counted, until = 0, time.perf_counter() + took / 2
+        worker.start()
+        while time.perf_counter() < until:
+            counted += 1
+        self.assertTrue(worker.is_alive(), "it is still scoring")
+        self.assertGreater(counted, 1000, "this thread has run beside it")
+        worker.join()
+        scorer.close()
+        del model
+
     def test_scoring_inside_the_process(self):
         model = self.train(rows(2000, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
         many = rows(3000, 5)
@@ -82,6 +162,30 @@ class Models(Case):
         with self.assertRaises(trainyard.TrainingError) as caught:
             Model("nowhere").score(many)
         self.assertEqual(caught.exception.code, "E2002")
+
+    def test_columns_have_the_types_that_the_model_was_trained_with(self):
+        model = self.train(rows(2000, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
+        odd = [{**row, "user_id": row["user_id"] + 0.5} for row in rows(10, 3)]
+        with self.assertRaises(trainyard.TrainingError) as caught:
+            model.score(odd)
+        self.assertEqual(caught.exception.code, "E1411")
+        self.assertIn("column 'user_id' of 'rows' is double, but was int64 when the model was trained", str(caught.exception))
+        # As predict, which has the same rows in a file.
+        texts = [{**row, "user_id": str(row["user_id"])} for row in rows(10, 3)]
+        self.assertEqual(list(model.score(texts)["probs"]), list(model.score(rows(10, 3))["probs"]))
+
+    @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
+    def test_a_table_of_other_types_is_refused_by_score_as_by_predict(self):
+        import pandas
+        frame = pandas.DataFrame(rows(2000, 1))
+        model = self.train(frame, frame.head(100), set={"train_config.num_epochs": 1}).export("export")
+        odd = frame.head(10).assign(user_id=lambda f: f["user_id"] + 0.5)
+        said = []
+        for call in (model.score, model.predict):
+            with self.assertRaises(trainyard.TrainingError) as caught:
+                call(odd)
+            said.append((caught.exception.code, caught.exception.message.split(" is ")[-1]))
+        self.assertEqual(said[0], said[1])
 
     @unittest.skipUnless(has("pandas", "pyarrow", "polars"), "pandas, pyarrow and polars are not installed")
     def test_tables_that_speak_arrow_are_scored_where_they_are(self):
@@ -114,6 +218,12 @@ class Models(Case):
         self.train(rows(1000, 1), rows(100, 2), set={"train_config.num_epochs": 1})
         again = self.train(rows(1000, 1), rows(100, 2), set={"train_config.num_epochs": 2}, continue_=True)
         self.assertEqual(len(again.history), 2)
+        self.assertIn("<polyline", again._repr_html_())
+        self.assertIn("auc: ", repr(again.plot("auc")))
+        third = trainyard.train(CONFIG, train=rows(100, 1), eval=rows(50, 2), model_dir="other", show=False,
+                                **{"data_config.batch_size": 64, "train_config.num_epochs": 3})
+        self.assertEqual(third.config.train_config.num_epochs, 3)
+        self.assertGreaterEqual(third.metrics["global_step"], 3)
 
     @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
     def test_a_data_frame_comes_back_as_one(self):
@@ -145,6 +255,126 @@ class Models(Case):
         with self.assertRaises(trainyard.UsageError):
             self.train(rows(10, 1), rows(10, 1), treads=2)
 
+    def test_errors_speak_of_the_call_not_of_files_and_options(self):
+        some = rows(300, 1)
+        self.train(some, some, set={"train_config.num_epochs": 1}).export("export")
+        def other(data, evaluated=some, **edits):
+            return trainyard.train(CONFIG, train=data, eval=evaluated, model_dir="other", set={**self.edits, **edits}, show=False)
+        cases = [(lambda: self.train(some, some), "use continue_=True to go on from it, or another model_dir"),
+                 (lambda: trainyard.Run(Config(CONFIG), "run").export("export"), "say overwrite=True"),
+                 (lambda: other([{**r, "clicked": "no"} for r in some]), "label 'clicked' of 'train'"),
+                 (lambda: other(some, [{k: v for k, v in r.items() if k != "clicked"} for r in some]), "is not in 'eval'"),
+                 (lambda: Model("export").predict(some, columns=["nope"]), "rows: there is no column 'nope'"),
+                 (lambda: other(some, **{"train_config.num_epoch": 1}), "did you mean 'num_epochs'?"),
+                 (lambda: trainyard.train(some, some), "a Config is wanted, not list"),
+                 (lambda: trainyard.train("nowhere.config"), "nowhere.config: there is no such config"),
+                 (lambda: Model.load("run"), "is no export, which export() makes")]
+        for call, text in cases:
+            with self.assertRaises(trainyard.TrainyardError) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+            self.assertNotIn("/tmp/trainyard-", str(caught.exception))
+            again = pickle.loads(pickle.dumps(caught.exception))
+            self.assertEqual((type(again), str(again), again.code, again.problems),
+                             (type(caught.exception), str(caught.exception), caught.exception.code, caught.exception.problems))
+
+    def test_rows_come_as_columns_paths_or_with_gaps(self):
+        some = rows(600, 1)
+        columns = {name: [row[name] for row in some] for name in some[0]}
+        with open("a.jsonl", "w", encoding="utf-8") as a, open("b.jsonl", "w", encoding="utf-8") as b:
+            for i, row in enumerate(some):
+                (a if i < 300 else b).write(json.dumps(row) + "\n")
+        want = self.train(some, some, set={"train_config.num_epochs": 1}).metrics
+        for name, data in {"columns": columns, "paths": ["a.jsonl", pathlib.Path("b.jsonl")]}.items():
+            found = trainyard.train(CONFIG, train=data, eval=some, model_dir=pathlib.Path(name), show=False,
+                                    set={**self.edits, "train_config.num_epochs": 1})
+            self.assertEqual(found.metrics["global_step"], want["global_step"], name)
+        gaps = [{**row, "price": float("nan") if i % 3 else row["price"]} for i, row in enumerate(some)]
+        model = trainyard.train(CONFIG, train=gaps, eval=gaps, model_dir="gaps", show=False,
+                                set={**self.edits, "train_config.num_epochs": 1}).export("export")
+        self.assertEqual(list(model.predict(columns)), list(model.predict(some)[0]), "columns come back as columns")
+        for bad, text in (({"a": [1], "b": [1, 2]}, "lists of one length"), ({"a": 1}, "lists of one length"),
+                          ((r for r in some), "generator"), ([{"a": object()}], "row 0: values of type object")):
+            with self.assertRaises(trainyard.DataError) as caught:
+                self.train(bad, some)
+            self.assertIn(text, str(caught.exception))
+
+    def test_a_model_is_copied_pickled_and_forked(self):
+        some = rows(300, 1)
+        model = self.train(some, some, set={"train_config.num_epochs": 1}).export("export")
+        want = list(model.score(some)["probs"])
+        self.assertEqual(list(pickle.loads(pickle.dumps(model)).score(some)["probs"]), want)
+        self.assertEqual(list(copy.deepcopy(model).score(some)["probs"]), want)
+        self.assertEqual(list(model.score(some[0])["probs"]), want[:1], "one row")
+        with self.assertRaisesRegex(trainyard.DataError, "'age' is one value, others are lists"):
+            model.score({**{k: [v] for k, v in some[0].items()}, "age": 3})
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if list(model.score(some)["probs"]) == want else 1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0, "scores in a forked process")
+        other = Model.load("export")
+        other.score(some)
+        del model
+        gc.collect()
+        self.assertEqual(list(other.score(some)["probs"]), want, "a second model is its own")
+
+    def test_an_interrupt_ends_training_and_it_can_go_on(self):
+        code = (f"import signal, sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                "import test_models as t\n"
+                "t.trainyard.train(t.CONFIG, train=t.rows(3000, 1), eval=t.rows(99, 2), model_dir='run', show=False,"
+                " set={'train_config.num_epochs': 100000, 'data_config.batch_size': 64, 'train_config.save_checkpoints_steps': 100})")
+        child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+        for _ in range(600):
+            if os.path.isdir("run") and any(name.startswith("model.ckpt-") for name in os.listdir("run")):
+                break
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assertIn("continue_=True goes on", said)
+        self.assertEqual([p for p in os.listdir("/proc") if p.isdigit() and self.works_here(p)], [], "nothing is left running")
+
+    def works_here(self, pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return b"--model-dir=run" in f.read() and os.readlink(f"/proc/{pid}/cwd") == os.path.realpath(self.place)
+        except OSError:
+            return False
+
+    @unittest.skipUnless(has("pandas", "pyarrow", "polars"), "pandas, pyarrow and polars are not installed")
+    def test_tables_of_all_kinds_are_trained_and_scored_alike(self):
+        import numpy
+        import pandas
+        import polars
+        import pyarrow
+        frame = pandas.DataFrame(rows(600, 1))
+        edits = {"train_config.num_epochs": 1}
+        model = self.train(frame, frame, set=edits).export("export")
+        want = model.score(frame)["probs"].tolist()
+        kinds = {"categories": frame.astype({"user_id": "category", "item_id": "category"}), "nullable": frame.astype({"age": "Int64"}),
+                 "indexed": frame.set_index(["user_id", "age"]), "lazy": polars.from_pandas(frame).lazy(),
+                 "batch": pyarrow.RecordBatch.from_pandas(frame), "numpy": {c: frame[c].to_numpy() for c in frame},
+                 "scalars": [{k: numpy.float64(v) if k == "price" else numpy.int64(v) for k, v in row.items()}
+                             for row in frame.to_dict("records")]}
+        for name, data in kinds.items():
+            found = trainyard.train(CONFIG, train=data, eval=data, model_dir=name, show=False, set={**self.edits, **edits})
+            self.assertEqual(found.metrics["global_step"], 3, name)
+            if name != "indexed":  # an index is not a column to Arrow
+                self.assertEqual(model.score(data)["probs"].tolist(), want, name)
+            scored = model.predict(data)
+            got = [row["probs"] for row in scored] if isinstance(scored, list) else list(scored["probs"])
+            self.assertEqual([f32(p) for p in got], [f32(p) for p in want], name)
+        odd = frame.set_axis(range(1000, 1600))
+        self.assertEqual(list(model.predict(odd).index), list(odd.index), "scores have the index of the rows")
+        mixed = frame.assign(age=[str(a) if i % 2 else a for i, a in enumerate(frame["age"])])
+        for bad, text in ((mixed, "column age"), (pandas.concat([frame, frame[["age"]]], axis=1), "several columns 'age'")):
+            with self.assertRaises(trainyard.DataError) as caught:
+                self.train(bad, frame)
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaisesRegex(trainyard.DataError, r"df.iloc\[\[0\]\]"):
+            model.score(frame.iloc[0])
+
     def test_a_config_with_overrides_is_a_config(self):
         config = Config(CONFIG)
         config.train_config.num_epochs = 7
@@ -158,7 +388,7 @@ class Models(Case):
 
 
 def load_tests(loader, tests, pattern):
-    return load_doctests(tests, ["trainyard.config", "trainyard.frames", "trainyard.models", "trainyard._library"])
+    return load_doctests(tests, ["trainyard.errors", "trainyard.frames", "trainyard.models", "trainyard._library"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments from Python, and trials with the names of NNI."""
 import contextlib
+import importlib.util
 import io
 import os
 import subprocess
@@ -67,6 +68,27 @@ class Experiments(Case):
         self.assertRegex(caught.exception.code, "^E0")
         self.assertIn("unifrom", str(caught.exception))
 
+    def test_an_experiment_whose_trials_all_fail_is_false_and_can_be_looked_at(self):
+        e = self.experiment("false")
+        self.assertFalse(self.run_quietly(e))
+        self.assertEqual(e.get_status(), "ERROR")
+        self.assertIn("FAILED", [row["status"] for row in e.list_trial_jobs()])  # it may give up before the last
+        e = self.experiment("true")
+        e.config.trial_comand = "x"
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(trainyard.ConfigError) as caught:
+            e.run()
+        self.assertRegex(str(caught.exception), r"^experiment:\d+: .*'trialComand', did you mean 'trialCommand'")
+
+    def test_a_result_that_is_no_number_is_told(self):
+        with tune.Study({"x": {"_type": "uniform", "_value": [0, 2]}}) as study:
+            with self.assertRaisesRegex(trainyard.TuneError, "trial 0: the result must be a number, not NoneType"):
+                study.optimize(lambda params: None, n_trials=1)
+            with self.assertWarnsRegex(UserWarning, "trial 1: its result is nan"):
+                study.ask().tell(float("nan"))
+            study.ask().tell(1)
+            self.assertEqual([t.state for t in study.trials], ["failed", "failed", "done"])
+            self.assertEqual(study.best.number, 2)
+
     def test_a_study_is_asked_and_told_and_goes_on(self):
         space = {"x": {"_type": "uniform", "_value": [0, 2]}, "k": {"_type": "choice", "_value": ["a", "b"]}}
 
@@ -104,6 +126,53 @@ class Experiments(Case):
                 failing.optimize(lambda p: 1 / 0, 3)
             self.assertEqual(failing.trials[0].state, "failed")
 
+    def test_a_study_goes_on_where_optuna_was_and_back(self):
+        if not importlib.util.find_spec("optuna"):
+            self.skipTest("optuna is not installed")
+        import optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+        def objective(trial):
+            lr = trial.suggest_float("lr", 1e-4, 1e-1, log=True)
+            depth = trial.suggest_int("depth", 2, 8)
+            width = trial.suggest_int("width", 16, 64, step=16)
+            kind = trial.suggest_categorical("kind", ["a", "b", None])
+            drop = trial.suggest_float("drop", 0.0, 0.5, step=0.25)
+            trial.report(lr, 0)
+            return depth * (kind == "a") - drop + width / 64 - lr
+
+        theirs = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
+        theirs.optimize(objective, n_trials=12)
+        with tune.Study.from_optuna(theirs, path="o.jsonl") as study:
+            self.assertTrue(study.maximize)
+            self.assertEqual(study.space["depth"], {"_type": "randint", "_value": [2, 9]})
+            self.assertEqual(study.space["width"], {"_type": "choice", "_value": [16, 32, 48, 64]})
+            self.assertEqual((study.best.value, study.best.params), (theirs.best_value, theirs.best_params))
+            trial = study.ask()
+            self.assertEqual(sorted(trial.params), ["depth", "drop", "kind", "lr", "width"])
+            trial.report(0.5)
+            trial.tell(99.0)
+        with tune.Study.from_optuna(theirs, path="o.jsonl") as again:
+            self.assertEqual((len(again.imported), len(again.trials), again.best.value), (12, 1, 99.0))
+            back = again.to_optuna(storage="sqlite:///back.db", study_name="back")
+        self.assertEqual((back.direction.name, back.best_value, len(back.trials)), ("MAXIMIZE", 99.0, 13))
+        self.assertEqual([(t.params, t.value) for t in back.trials[:12]], [(t.params, t.value) for t in theirs.trials])
+        optuna.load_study(storage="sqlite:///back.db", study_name="back").optimize(
+            lambda t: t.suggest_float("lr", 1e-4, 1e-1, log=True), n_trials=1)
+        several = optuna.create_study(directions=["maximize", "minimize"])
+        with self.assertRaises(trainyard.TuneError):
+            tune.Study.from_optuna(several)
+
+    def test_an_experiment_of_ours_becomes_a_study(self):
+        self.write("trial.py", TRIAL.format(imports="from trainyard import tune", nni="tune"))
+        e = self.experiment(f"{sys.executable} trial.py")
+        self.assertTrue(self.run_quietly(e))
+        with e.to_study() as study:
+            self.assertEqual(len(study.imported), len(e.export_data()))
+            self.assertEqual(study.best.value, e.best()["value"])
+        if importlib.util.find_spec("optuna"):
+            self.assertEqual(e.to_optuna().best_value, e.best()["value"])
+
     def test_outside_an_experiment_there_are_no_parameters(self):
         with self.assertWarnsRegex(RuntimeWarning, "no trial of an experiment"):
             self.assertEqual(tune.get_next_parameter(), {})
@@ -111,6 +180,18 @@ class Experiments(Case):
             tune.report_final_result(0.5)
         self.assertIn("Final result: 0.5", said.output[0])
         self.assertEqual((tune.get_trial_id(), tune.get_sequence_id()), ("STANDALONE", 0))
+
+    def test_a_directory_in_pythonpath_makes_nni_importable_and_replaces_none(self):
+        from trainyard.compat import nni as compat
+        script = "import nni, nni.experiment; print(nni.__version__, nni.get_trial_id(), nni.experiment.Experiment.__module__)"
+        env = {**os.environ, "PYTHONPATH": compat.path() + ":" + os.environ["PYTHONPATH"]}
+        run = [sys.executable, "-W", "ignore", "-c"]
+        out = subprocess.run([*run, script], env=env, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(out, "3.0 STANDALONE trainyard.tune\n")
+        self.write("site/nni/__init__.py", "real = True")
+        env["PYTHONPATH"] += ":site"
+        out = subprocess.run([*run, "import nni; print(nni.real)"], env=env, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(out, "True\n")
 
     def test_an_installed_nni_is_not_replaced(self):
         self.write("site/nni/__init__.py", "real = True")

@@ -7,22 +7,30 @@ import os
 import runpy
 import sys
 import types
-from typing import Any, Mapping
+from typing import Any, Mapping, Union
 
 from ..errors import UsageError
 
 
-def install(package: str, modules: Mapping[str, Mapping[str, Any]]) -> None:
+def install(package: str, modules: Mapping[str, Union[types.ModuleType, Mapping[str, Any]]]) -> None:
     """Makes `package` and its modules importable; refused when a package of that name is installed."""
     there = sys.modules.get(package)
     if there is not None and getattr(there, "_trainyard", False):
         return
     if there is not None or importlib.util.find_spec(package) is not None:
         raise UsageError(f"a package {package!r} is installed already; it is not replaced")
+    make(package, modules)
+
+
+def make(package: str, modules: Mapping[str, Union[types.ModuleType, Mapping[str, Any]]]) -> None:
+    """Makes them, whatever else there is."""
     for name, members in modules.items():
-        module = types.ModuleType(name, f"{name}, as Trainyard offers it.")
-        module.__dict__.update(members)
-        module.__dict__.update(_trainyard=True, __path__=[])
+        if isinstance(members, types.ModuleType):
+            module = members
+        else:
+            module = types.ModuleType(name, f"{name}, as Trainyard offers it.")
+            module.__dict__.update(members)
+            module.__dict__.update(_trainyard=True, __path__=[])
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")
         if parent:

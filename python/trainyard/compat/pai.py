@@ -10,91 +10,75 @@ concerns PAI's cloud alone (deployment, workspaces) says so when it is used.
 """
 from __future__ import annotations
 
-import os
-import shutil
-from typing import Any, Callable, Dict, Optional
+import types
+from typing import Any, Callable, Dict, Mapping, Union
 
-from .. import (AlgorithmEstimator, Estimator, FileSystemInput, Processor, Session, TrainingJob, TrainingJobStatus,
-                UnexpectedStatusException, get_default_session, setup_default_session)
-from ..errors import UsageError
+from .. import TrainingJob, TrainingJobStatus, UnexpectedStatusException
+from ..errors import TrainyardError
+from ..tensorboard import TensorBoard, TensorBoardStatus
+from . import _pai_fields, _pai_jobs, _pai_logging, _pai_serving, _pai_session, _pai_uris
 from ._modules import install as _install
 from ._modules import run_script
 
 __all__ = ["install"]
 
-
-def _cloud_only(name: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise UsageError(f"{name} is part of PAI's cloud; there is nothing like it here")
-    refuse.__name__ = name
-    return refuse
+#: Modules of which only the cloud has what they describe.
+CLOUD = ("pai.pipeline", "pai.pipeline.types", "pai.pipeline.types.artifact", "pai.pipeline.types.parameter", "pai.pipeline.types.spec",
+         "pai.pipeline.component", "pai.predictor", "pai.dataset", "pai.serializers", "pai.dsw", "pai.toolkit", "pai.tracking",
+         "pai.tracking.lineage", "pai.api")
 
 
-class _Settings:
-    """Groups of cloud settings that scripts make and hand over; they have no effect here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.args, self.kwargs = args, kwargs
-
-
-class SpotSpec(_Settings):
-    """Prices of spot instances; no effect here."""
+def _cloud_module(module: str) -> Callable[[str], Any]:
+    """Of a module that only the cloud has: every name of it says so when it is called."""
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _pai_jobs.cloud_only(f"{module}.{name}")
+    return find
 
 
-class UserVpcConfig(_Settings):
-    """Networks of the cloud; no effect here."""
+def _names(module: types.ModuleType, *names: str) -> Dict[str, Any]:
+    return {name: getattr(module, name) for name in names}
 
 
-class ExperimentConfig(_Settings):
-    """Which experiment of the cloud a job belongs to; no effect here."""
+class PredictionException(TrainyardError):
+    """A service of the cloud refused."""
 
 
-class Model:
-    """Files of a model; download() copies them."""
-
-    def __init__(self, model_data: str, inference_spec: Any = None, **kwargs: Any) -> None:
-        self.model_data = model_data
-
-    def download(self, to: str, force: bool = False) -> str:
-        if os.path.isdir(to) and os.listdir(to) and not force:
-            raise UsageError(f"{to!r} is not empty (force=True copies over it)")
-        shutil.copytree(self.model_data, to, dirs_exist_ok=True)
-        return to
-
-    register = _cloud_only("Model.register")
-    deploy = _cloud_only("Model.deploy")
-
-
-def retrieve(framework_name: str, framework_version: str = "latest", accelerator_type: Optional[str] = None,
-             **kwargs: Any) -> Any:
-    raise UsageError(f"image.retrieve: the images of {framework_name} are in PAI's registries; give image_uri an image that this "
-                     "machine can pull, or leave it out to run without a container")
-
-
-def upload(source_path: str, oss_path: str = "", bucket: Any = None, **kwargs: Any) -> str:
-    """Inputs need no upload here: the path itself."""
-    return os.path.abspath(source_path)
-
-
-def modules() -> Dict[str, Dict[str, Any]]:
-    """Module -> its names."""
-    jobs: Dict[str, Any] = {"TrainingJob": TrainingJob, "TrainingJobStatus": TrainingJobStatus, "SpotSpec": SpotSpec,
-                            "UserVpcConfig": UserVpcConfig, "ExperimentConfig": ExperimentConfig}
-    session = {"Session": Session, "setup_default_session": setup_default_session, "get_default_session": get_default_session}
+def modules() -> Dict[str, Union[types.ModuleType, Mapping[str, Any]]]:
+    """Module -> its names, or the module itself."""
+    jobs: Dict[str, Any] = {"TrainingJob": TrainingJob, "TrainingJobStatus": TrainingJobStatus, "LocalTrainingJob": TrainingJob,
+                            **_pai_fields.NAMES}
+    utils = {name: getattr(_pai_uris, name) for name in dir(_pai_uris)
+             if name.startswith(("parse_", "is_", "generate_", "random_", "to_", "name_", "timestamp", "camel_", "snake_"))}
+    model = _names(_pai_serving, "InferenceSpec", "container_serving_spec", "ResourceConfig", "OssStorageConfig", "NfsStorageConfig",
+                   "NodeStorageConfig", "SharedMemoryConfig", "RawStorageConfig")
+    cloud = {name: _pai_jobs.cloud_only(name) for name in ("RegisteredModel", "ModelTrainingRecipe", "ModelRecipe")}
     return {
-        "pai": {"__version__": "0.4"},
-        "pai.session": session,
-        "pai.estimator": {"Estimator": Estimator, "AlgorithmEstimator": AlgorithmEstimator, "FileSystemInput": FileSystemInput},
+        "pai": {"__version__": "0.4.13"},
+        "pai.version": {"VERSION": "0.4.13"},
+        "pai.session": _pai_session,
+        "pai.estimator": {**_names(_pai_jobs, "Estimator", "AlgorithmEstimator", "CpfsFileSystemInput", "FileSystemInput"),
+                          **_pai_fields.NAMES},
         "pai.job": jobs,
-        "pai.exception": {"UnexpectedStatusException": UnexpectedStatusException},
-        "pai.processor": {"Processor": Processor},
-        "pai.model": {"Model": Model, "RegisteredModel": _cloud_only("RegisteredModel"),
-                      "InferenceSpec": _cloud_only("InferenceSpec"), "container_serving_spec": _cloud_only("container_serving_spec")},
-        "pai.image": {"retrieve": retrieve, "list_images": _cloud_only("list_images")},
-        "pai.experiment": {"Experiment": _cloud_only("Experiment"), "ExperimentConfig": ExperimentConfig},
-        "pai.tensorboard": {"TensorBoard": _cloud_only("TensorBoard")},
+        "pai.job._training_job": jobs,
+        "pai.exception": {"UnexpectedStatusException": UnexpectedStatusException, "PAIException": TrainyardError,
+                          "PredictionException": PredictionException,
+                          **_names(_pai_serving, "DuplicatedMountException", "MountPathIsOccupiedException")},
+        "pai.processor": _names(_pai_jobs, "Processor"),
+        "pai.model": {"Model": _pai_jobs.Model, **model, **cloud},
+        "pai.image": _names(_pai_jobs, "ImageInfo", "ImageScope", "list_images", "retrieve"),
+        "pai.experiment": {**_names(_pai_jobs, "Experiment"), "ExperimentConfig": _pai_fields.ExperimentConfig},
+        "pai.tensorboard": {"TensorBoard": TensorBoard, "TensorBoardStatus": TensorBoardStatus},
+        "pai.huggingface": {},
+        "pai.huggingface.estimator": _names(_pai_jobs, "HuggingFaceEstimator"),
+        "pai.modelscope": {},
+        "pai.modelscope.estimator": _names(_pai_jobs, "ModelScopeEstimator"),
         "pai.common": {},
-        "pai.common.oss_utils": {"upload": upload, "download": _cloud_only("download")},
+        "pai.common.logging": _pai_logging,
+        "pai.common.utils": utils,
+        "pai.common.oss_utils": {**_names(_pai_jobs, "upload", "download"), "is_oss_uri": _pai_uris.is_oss_uri},
+        **{name: {"__getattr__": _cloud_module(name)} for name in CLOUD},
     }
 
 

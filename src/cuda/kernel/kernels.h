@@ -24,6 +24,12 @@ struct cuda_rows {
     int64_t rows, width, ld;
 };
 
+/* The same of bf16, as its bits. */
+struct cuda_rows16 {
+    uint16_t *at;
+    int64_t rows, width, ld;
+};
+
 /* --- map.cu: element by element --- */
 
 enum cuda_act_kind {
@@ -68,6 +74,8 @@ void cuda_scale(cuda_stream s, float by, float plus, struct cuda_rows x,
 /* y (+)= x */
 void cuda_put(cuda_stream s, struct cuda_rows x, struct cuda_rows y, bool add);
 void cuda_fill(cuda_stream s, struct cuda_rows y, float value);
+/* y = x, and 0 in columns that x has not */
+void cuda_pad(cuda_stream s, struct cuda_rows x, struct cuda_rows y);
 /* y (+)= x * mask, drawn from (key, row) as base/rng.h does */
 void cuda_dropout(cuda_stream s, const uint32_t key[2], uint32_t below, float scale,
                   struct cuda_rows x, struct cuda_rows y, bool add);
@@ -85,6 +93,25 @@ enum cuda_total_kind { CUDA_SUM, CUDA_SUM_SQUARES, CUDA_SUM_MAGNITUDES, CUDA_LAR
 void cuda_total(cuda_stream s, enum cuda_total_kind what, struct cuda_rows x,
                 double *parts, double *out);
 
+/* --- half.cu: rows of bf16; what goes back through an activation --- */
+
+/* y = x, and 0 in columns that x has not */
+void cuda_to_bf16(cuda_stream s, struct cuda_rows x, struct cuda_rows16 y);
+/* Floats of scratch for so many columns. */
+int64_t cuda_back_scratch(int64_t columns);
+/* to = dy * act'(x), where act' follows from y = act(x), and sums[width] += the sums of its
+ * columns, where `sums` is not NULL; in one pass. `to` may be dy.
+ */
+void cuda_act_back_sums(cuda_stream s, enum cuda_act_kind act, struct cuda_rows y,
+                        struct cuda_rows dy, struct cuda_rows to, float *scratch,
+                        float *sums);
+void cuda_act_back_sums_to16(cuda_stream s, enum cuda_act_kind act, struct cuda_rows y,
+                             struct cuda_rows dy, struct cuda_rows16 to, float *scratch,
+                             float *sums);
+void cuda_act_back_sums16(cuda_stream s, enum cuda_act_kind act, struct cuda_rows16 y,
+                          struct cuda_rows16 dy, struct cuda_rows16 to, float *scratch,
+                          float *sums);
+
 /* --- rows.cu: each row by itself --- */
 
 void cuda_row_sum(cuda_stream s, struct cuda_rows x, struct cuda_rows y);
@@ -99,6 +126,13 @@ void cuda_pair_dots(cuda_stream s, int64_t n, int64_t d, struct cuda_rows x,
                     struct cuda_rows y);
 void cuda_pair_dots_back(cuda_stream s, int64_t n, int64_t d, struct cuda_rows x,
                          struct cuda_rows dy, struct cuda_rows dx, bool add);
+/* dots.cu: the same by tensor cores, with TF32 factors; false, and nothing is queued, where the
+ * shape or the alignment does not suit them.
+ */
+bool cuda_pair_dots_tensor(cuda_stream s, int64_t n, int64_t d, struct cuda_rows x,
+                           struct cuda_rows y);
+bool cuda_pair_dots_tensor_back(cuda_stream s, int64_t n, int64_t d, struct cuda_rows x,
+                                struct cuda_rows dy, struct cuda_rows dx, bool add);
 /* y[d] = sum over n of gate[i] * x[i][d] */
 void cuda_mix(cuda_stream s, int64_t n, int64_t d, struct cuda_rows gate,
               struct cuda_rows x, struct cuda_rows y);
@@ -171,6 +205,21 @@ void cuda_pair_back_key(cuda_stream s, const int64_t *at, int64_t first,
 void cuda_pair_back_query(cuda_stream s, const int64_t *at, int64_t first,
                           struct cuda_rows key, struct cuda_rows d, struct cuda_rows dx,
                           bool add);
+/* pairs.cu: the same of bf16, for all positions; widths are multiples of 4, of 8 for y and dy.
+ * d_start, d_key and d_query may have no .at.
+ */
+void cuda_pair_operand16(cuda_stream s, const int64_t *at, struct cuda_rows query,
+                         struct cuda_rows key, struct cuda_rows16 out);
+void cuda_pair_act16(cuda_stream s, const int64_t *at, struct cuda_rows start,
+                     enum cuda_act_kind act, struct cuda_rows16 y);
+/* dy *= act'(x), which follows from y = act(x); d_start (+)= sum of it over the positions */
+void cuda_pair_back16(cuda_stream s, const int64_t *at, int64_t batch,
+                      enum cuda_act_kind act, struct cuda_rows16 y, struct cuda_rows16 dy,
+                      struct cuda_rows d_start, bool add);
+/* d_key (+)= d[0] + query * d[1]; d_query (+)= sum of key * d[1] */
+void cuda_pair_split16(cuda_stream s, const int64_t *at, struct cuda_rows query,
+                       struct cuda_rows key, struct cuda_rows16 d, struct cuda_rows d_key,
+                       bool add_key, struct cuda_rows d_query, bool add_query);
 /* over the positions of each row; `but_last` leaves the last out, as 0 */
 void cuda_seq_softmax(cuda_stream s, const int64_t *at, int64_t batch, bool but_last,
                       struct cuda_rows x, struct cuda_rows y);

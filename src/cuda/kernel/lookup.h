@@ -113,7 +113,7 @@ void cuda_sort(cuda_stream s, struct cuda_table t, struct cuda_batch b,
 
 /* In the order of embed/row_opts.def. */
 enum cuda_row_kind {
-#define ROW_OPT(KIND, name, first, second, corrects) CUDA_ROW_##KIND,
+#define ROW_OPT(KIND, name, first, second, corrects, each) CUDA_ROW_##KIND,
 #include "embed/row_opts.def"
 #undef ROW_OPT
 };

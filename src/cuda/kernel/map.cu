@@ -188,6 +188,13 @@ void cuda_put(cuda_stream s, cuda_rows x, cuda_rows y, bool add)
     });
 }
 
+void cuda_pad(cuda_stream s, cuda_rows x, cuda_rows y)
+{
+    for_elements(s, y.rows, y.width, [=] __device__(int64_t r, int64_t c) {
+        row_of(y, r)[c] = c < x.width ? row_of(x, r)[c] : 0.0f;
+    });
+}
+
 void cuda_fill(cuda_stream s, cuda_rows y, float value)
 {
     for_elements(s, y.rows, y.width,

@@ -116,17 +116,14 @@ static __device__ void add_twins(place at, const cuda_batch &b,
     }
 }
 
-/* Occurrences [from, to) of the sorted ones, in order. */
+/* *sum += occurrences [from, to) of the sorted ones, in order. */
 template <int V>
-static __device__ __forceinline__ void sum_run(place at, const cuda_batch &b,
+static __device__ __forceinline__ void add_run(place at, const cuda_batch &b,
                                                const cuda_sorted &o,
                                                const cuda_slot_view *grads, uint32_t from,
                                                uint32_t to, part<V> *sum)
 {
     constexpr int AT_ONCE = 4;
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        sum->x[i] = 0;
     for (uint32_t k = from; k < to; k += AT_ONCE) {
         source s[AT_ONCE];
         part<V> d[AT_ONCE];
@@ -142,13 +139,22 @@ static __device__ __forceinline__ void sum_run(place at, const cuda_batch &b,
                 d[j] = load<V>(at, s[j].at);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
-            if (s[j].at) {
+            if (s[j].at)
                 add(sum, d[j], s[j].scale, s[j].most);
-                    }
             if (s[j].twin >= 0)
                 add_twins(at, b, grads, s[j], sum);
         }
     }
+}
+
+template <int V>
+static __device__ __forceinline__ void sum_run(place at, const cuda_batch &b,
+                                               const cuda_sorted &o,
+                                               const cuda_slot_view *grads, uint32_t from,
+                                               uint32_t to, part<V> *sum)
+{
+    *sum = {};
+    add_run<V>(at, b, o, grads, from, to, sum);
 }
 
 /* --- rules --- */
@@ -504,6 +510,61 @@ static __global__ void __launch_bounds__(THREADS) update_rows(update_args a)
     }
 }
 
+/* The same for rows of one block and the common rules, which are constants here: several rows at
+ * once, since everything comes from far.
+ */
+#define ROWS_AT_ONCE 4
+
+template <int V, cuda_row_kind KIND>
+static __global__ void __launch_bounds__(THREADS) update_narrow(update_args a)
+{
+    place at = at_block<V>(place_here(a.lanes, a.t.dim), 0);
+    constexpr rule_needs needs = {KIND != CUDA_ROW_SGD, KIND == CUDA_ROW_ADAM, -1, false, false};
+    const whole none = {};
+    cuda_row_rule rule = a.rule;
+    rule.kind = KIND;
+    uint32_t distinct = a.o.counts[0], step = item_step(a.lanes) * ROWS_AT_ONCE;
+    for (uint32_t u = first_item(a.lanes) * ROWS_AT_ONCE; u < distinct; u += step) {
+        uint32_t from[ROWS_AT_ONCE], to[ROWS_AT_ONCE];
+        float *w[ROWS_AT_ONCE];
+        source s[ROWS_AT_ONCE];
+        row_part<V> p[ROWS_AT_ONCE];
+        part<V> d[ROWS_AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++) {
+            from[j] = u + j < distinct ? a.o.starts[u + j] : 0;
+            to[j] = u + j < distinct ? end_of(a, u + j) : 0;
+            if (to[j] - from[j] > CUDA_RUN_MAX || !any_gradient(a, from[j], to[j]))
+                to[j] = from[j];
+        }
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++)
+            if (from[j] < to[j]) {
+                w[j] = a.t.data + (int64_t)a.o.sorted_keys[from[j]] * a.t.stride;
+                s[j] = source_of(a.b, a.o, a.grads, a.o.sorted[from[j]]);
+            }
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++)
+            if (from[j] < to[j]) {
+                p[j] = load_row<V>(at, w[j], needs);
+                d[j] = s[j].at ? load<V>(at, s[j].at) : part<V>{};
+            }
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++)
+            if (from[j] < to[j]) {
+                part<V> sum = {};
+                if (s[j].at)
+                    add(&sum, d[j], s[j].scale, s[j].most);
+                if (s[j].twin >= 0)
+                    add_twins(at, a.b, a.grads, s[j], &sum);
+                if (to[j] - from[j] > 1)
+                    add_run<V>(at, a.b, a.o, a.grads, from[j] + 1, to[j], &sum);
+                change(rule, none, &p[j], sum);
+                store_row<V>(at, p[j], w[j], needs);
+            }
+    }
+}
+
 /* One stretch of a row of many occurrences. */
 template <int V>
 static __global__ void __launch_bounds__(THREADS) sum_stretches(update_args a)
@@ -549,10 +610,29 @@ static __global__ void __launch_bounds__(THREADS) update_longs(update_args a)
     }
 }
 
+/* False: no kernel suits the rule or the width. */
+template <int V> static bool launch_narrow(cuda_stream s, const update_args &a)
+{
+    unsigned blocks =
+        blocks_for(a.b.n_valid, THREADS / (unsigned)a.lanes * ROWS_AT_ONCE);
+    if (a.t.dim > a.lanes * V)
+        return false;
+    if (a.rule.kind == CUDA_ROW_SGD)
+        update_narrow<V, CUDA_ROW_SGD><<<blocks, THREADS, 0, s>>>(a);
+    else if (a.rule.kind == CUDA_ROW_ADAGRAD)
+        update_narrow<V, CUDA_ROW_ADAGRAD><<<blocks, THREADS, 0, s>>>(a);
+    else if (a.rule.kind == CUDA_ROW_ADAM)
+        update_narrow<V, CUDA_ROW_ADAM><<<blocks, THREADS, 0, s>>>(a);
+    else
+        return false;
+    return true;
+}
+
 template <int V, bool WHOLE> static void launch(cuda_stream s, const update_args &a)
 {
     unsigned per_block = THREADS / (unsigned)a.lanes;
-    update_rows<V, WHOLE><<<blocks_for(a.b.n_valid, per_block), THREADS, 0, s>>>(a);
+    if (!launch_narrow<V>(s, a))
+        update_rows<V, WHOLE><<<blocks_for(a.b.n_valid, per_block), THREADS, 0, s>>>(a);
     if (a.b.n_valid <= CUDA_RUN_MAX)
         return;
     uint32_t most = a.b.n_valid / CUDA_RUN_MAX;

@@ -204,9 +204,35 @@ void cuda_mix_back_gate(cuda_stream s, int64_t n, int64_t d, cuda_rows x, cuda_r
     });
 }
 
+/* Four columns of each expert at once. */
+static void mix_back_x_wide(cuda_stream s, int64_t n, int64_t d, cuda_rows gate, cuda_rows dy,
+                            cuda_rows dx, bool add)
+{
+    for_elements(s, dx.rows, d / 4, [=] __device__(int64_t r, int64_t c) {
+        float4 slope = ((const float4 *)row_of(dy, r))[c];
+        for (int64_t e = 0; e < n; e++) {
+            float4 *to = (float4 *)(row_of(dx, r) + e * d) + c, old = make_float4(0, 0, 0, 0);
+            float by = row_of(gate, r)[e];
+            if (add)
+                old = *to;
+            *to = make_float4(old.x + by * slope.x, old.y + by * slope.y,
+                              old.z + by * slope.z, old.w + by * slope.w);
+        }
+    });
+}
+
+static bool is_wide(cuda_rows v)
+{
+    return (uintptr_t)v.at % 16 == 0 && v.ld % 4 == 0;
+}
+
 void cuda_mix_back_x(cuda_stream s, int64_t n, int64_t d, cuda_rows gate, cuda_rows dy,
                      cuda_rows dx, bool add)
 {
+    if (d % 4 == 0 && is_wide(dy) && is_wide(dx)) {
+        mix_back_x_wide(s, n, d, gate, dy, dx, add);
+        return;
+    }
     for_elements(s, dx.rows, n * d, [=] __device__(int64_t r, int64_t c) {
         put(row_of(dx, r) + c, row_of(gate, r)[c / d] * row_of(dy, r)[c % d], add);
     });

@@ -21,10 +21,12 @@ static void cross_grads(const struct cuda_run *r, struct cuda_rows d_dot, float 
     struct cuda_rows dy = cuda_d_out(r), x = cuda_in(r, 1);
     const struct param *w = r->op->params[0], *b = r->op->params[1];
     if (w->grad)
-        cuda_note(r->cuda, blas_product(&r->cuda->blas, BLAS_F32,
-                                        (struct blas_matrix){d_dot.at, 1, true},
-                                        (struct blas_matrix){x.at, x.ld, false}, 1,
-                                        x.width, x.rows, true, w->grad, x.width));
+        cuda_note(r->cuda,
+                  blas_product(&r->cuda->blas, BLAS_F32,
+                               (struct blas_matrix){d_dot.at, 1, true, false},
+                               (struct blas_matrix){x.at, x.ld, false, false}, x.rows,
+                               true,
+                               (struct blas_out){w->grad, 1, x.width, x.width, false}));
     if (b->grad)
         cuda_column_sums(r->cuda->stream, dy, (struct cuda_rows){0}, scratch, b->grad);
 }

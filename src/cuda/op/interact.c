@@ -33,15 +33,21 @@ static bool dots_fit(const void *conf, const struct nn_shape *in, int n_in)
 static void dots_forward(const struct cuda_run *r)
 {
     const struct op_fields_conf *c = r->op->conf;
-    cuda_pair_dots(r->cuda->stream, c->n, c->d, cuda_in(r, 0), cuda_out(r));
+    if (!r->tf32 ||
+        !cuda_pair_dots_tensor(r->cuda->stream, c->n, c->d, cuda_in(r, 0), cuda_out(r)))
+        cuda_pair_dots(r->cuda->stream, c->n, c->d, cuda_in(r, 0), cuda_out(r));
 }
 
 static void dots_backward(const struct cuda_run *r)
 {
     const struct op_fields_conf *c = r->op->conf;
-    if (cuda_wants(r, 0))
-        cuda_pair_dots_back(r->cuda->stream, c->n, c->d, cuda_in(r, 0), cuda_d_out(r),
-                            cuda_d_in(r, 0), cuda_adds(r, 0));
+    cuda_stream s = r->cuda->stream;
+    struct cuda_rows x = cuda_in(r, 0), dy = cuda_d_out(r), dx = cuda_d_in(r, 0);
+    bool add = cuda_adds(r, 0);
+    if (!cuda_wants(r, 0))
+        return;
+    if (!r->tf32 || !cuda_pair_dots_tensor_back(s, c->n, c->d, x, dy, dx, add))
+        cuda_pair_dots_back(s, c->n, c->d, x, dy, dx, add);
 }
 
 const struct cuda_op cuda_op_pair_dots = {

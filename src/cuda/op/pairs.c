@@ -10,7 +10,9 @@
  */
 #include "nn/op/pair_net.h"
 
+#include "cuda/op/linear.h"
 #include "cuda/op/op.h"
+#include "cuda/op/pairs.h"
 
 #define POSITIONS_MAX ((int64_t)1 << 19) /* laid out at a time, unless one row has more */
 
@@ -39,31 +41,21 @@ static enum blas_precision precision_of(const struct cuda_run *r, enum gemm_prec
 
 static struct blas_matrix plain(struct cuda_rows v)
 {
-    return (struct blas_matrix){v.at, v.ld, false};
+    return (struct blas_matrix){v.at, v.ld, false, false};
 }
 
 static struct blas_matrix turned(struct cuda_rows v)
 {
-    return (struct blas_matrix){v.at, v.ld, true};
+    return (struct blas_matrix){v.at, v.ld, true, false};
 }
 
 static void multiply(const struct cuda_run *r, enum gemm_precision p,
                      struct blas_matrix a, struct blas_matrix b, int64_t k, bool add,
                      struct cuda_rows out)
 {
-    cuda_note(r->cuda, blas_product(&r->cuda->blas, precision_of(r, p), a, b, out.rows,
-                                    out.width, k, add, out.at, out.ld));
-}
-
-static enum cuda_act_kind kind_of(enum gemm_act act)
-{
-    static const enum cuda_act_kind kinds[] = {
-        [GEMM_ACT_NONE] = CUDA_ACT_NONE,
-        [GEMM_ACT_RELU] = CUDA_ACT_RELU,
-        [GEMM_ACT_SIGMOID] = CUDA_ACT_SIGMOID,
-        [GEMM_ACT_TANH] = CUDA_ACT_TANH,
-    };
-    return kinds[act];
+    struct blas_out to = {out.at, out.rows, out.width, out.ld, false};
+    cuda_note(r->cuda,
+              blas_product(&r->cuda->blas, precision_of(r, p), a, b, k, add, to));
 }
 
 static struct cuda_rows matrix(float *at, int64_t rows, int64_t width)
@@ -199,17 +191,16 @@ static float *column_scratch(const struct pair_op *p)
     return p->d_joined.at + p->first->out * 2 * p->first->d;
 }
 
-static void join_keys(const struct pair_op *p)
+void cuda_pair_join(const struct cuda_run *r, const struct op_pair_conf *c,
+                    struct cuda_rows to)
 {
-    const struct op_pair_conf *c = p->first;
-    const struct param *w = p->r->op->params[PARAM_FIRST];
-    struct cuda_rows from = weight_of(w, w->value), keys = cuda_cols(p->joined, 0, c->d);
-    cuda_stream s = p->r->cuda->stream;
+    const struct param *w = r->op->params[PARAM_FIRST];
+    struct cuda_rows from = weight_of(w, w->value), keys = cuda_cols(to, 0, c->d);
+    cuda_stream s = r->cuda->stream;
     cuda_put(s, cuda_cols(from, c->key, c->d), keys, false);
     if (c->diff >= 0)
         cuda_scale(s, -1, 0, cuda_cols(from, c->diff, c->d), keys, true);
-    cuda_put(s, cuda_cols(from, c->product, c->d), cuda_cols(p->joined, c->d, c->d),
-             false);
+    cuda_put(s, cuda_cols(from, c->product, c->d), cuda_cols(to, c->d, c->d), false);
 }
 
 /* The first layer over a stretch into `hidden`. */
@@ -226,7 +217,8 @@ static void first_layer(const struct pair_op *p, struct stretch *s,
     multiply(r, c->precision, plain(s->operand), turned(p->joined), 2 * c->d, false,
              hidden);
     cuda_pair_act(r->cuda->stream, s->at, s->from,
-                  part(cuda_in(r, IN_START), s->begin, s->end), kind_of(c->act), hidden);
+                  part(cuda_in(r, IN_START), s->begin, s->end), cuda_act_of(c->act),
+                  hidden);
 }
 
 static struct cuda_rows hidden_room(const struct pair_op *p, const struct stretch *s,
@@ -245,7 +237,7 @@ static void first_back(const struct pair_op *p, const struct stretch *s,
     cuda_stream stream = r->cuda->stream;
     struct cuda_rows d_operand =
         matrix(p->room + s->operand.rows * 2 * c->d, s->operand.rows, 2 * c->d);
-    cuda_act_from_out(stream, kind_of(c->act), s->hidden, dh);
+    cuda_act_from_out(stream, cuda_act_of(c->act), s->hidden, dh);
     if (cuda_wants(r, IN_START))
         cuda_pair_sum(stream, s->at, s->from, dh,
                       part(cuda_d_in(r, IN_START), s->begin, s->end),
@@ -264,20 +256,18 @@ static void first_back(const struct pair_op *p, const struct stretch *s,
             part(cuda_d_in(r, IN_QUERY), s->begin, s->end), cuda_adds(r, IN_QUERY));
 }
 
-/* The gradient of the joined weights goes to where they came from. */
-static void split_grads(const struct pair_op *p)
+void cuda_pair_split(const struct cuda_run *r, const struct op_pair_conf *c,
+                     struct cuda_rows d_joined)
 {
-    const struct op_pair_conf *c = p->first;
-    const struct param *w = p->r->op->params[PARAM_FIRST];
-    cuda_stream s = p->r->cuda->stream;
+    const struct param *w = r->op->params[PARAM_FIRST];
+    cuda_stream s = r->cuda->stream;
     if (!w->grad)
         return;
-    struct cuda_rows to = weight_of(w, w->grad), keys = cuda_cols(p->d_joined, 0, c->d);
+    struct cuda_rows to = weight_of(w, w->grad), keys = cuda_cols(d_joined, 0, c->d);
     cuda_put(s, keys, cuda_cols(to, c->key, c->d), true);
     if (c->diff >= 0)
         cuda_scale(s, -1, 0, keys, cuda_cols(to, c->diff, c->d), true);
-    cuda_put(s, cuda_cols(p->d_joined, c->d, c->d), cuda_cols(to, c->product, c->d),
-             true);
+    cuda_put(s, cuda_cols(d_joined, c->d, c->d), cuda_cols(to, c->product, c->d), true);
 }
 
 /* Rows without positions have no stretch, or none of their own to write. */
@@ -295,7 +285,7 @@ static void key_forward(const struct cuda_run *r)
     struct stretch s = {0};
     if (!reserve(&p, false))
         return;
-    join_keys(&p);
+    cuda_pair_join(r, p.first, p.joined);
     while (next_stretch(r, &s))
         first_layer(&p, &s, part(cuda_out(r), s.from, s.to));
 }
@@ -308,7 +298,7 @@ static void key_backward(const struct cuda_run *r)
     clear_fresh(r, IN_QUERY);
     if (!reserve(&p, true))
         return;
-    join_keys(&p);
+    cuda_pair_join(r, p.first, p.joined);
     cuda_fill(r->cuda->stream, p.d_joined, 0);
     while (next_stretch(r, &s)) {
         s.operand = matrix(p.room, s.to - s.from, 2 * p.first->d);
@@ -318,7 +308,7 @@ static void key_backward(const struct cuda_run *r)
                           part(cuda_in(r, IN_KEY), s.from, s.to), s.operand);
         first_back(&p, &s, part(cuda_d_out(r), s.from, s.to));
     }
-    split_grads(&p);
+    cuda_pair_split(r, p.first, p.d_joined);
 }
 
 const struct cuda_op cuda_op_pair_keys = {.forward = key_forward,
@@ -332,16 +322,16 @@ static void net_forward(const struct cuda_run *r)
     struct pair_op p = {.r = r, .first = &c->first, .second = c};
     const struct param *w = r->op->params[PARAM_SECOND];
     struct stretch s = {0};
-    if (!reserve(&p, false))
+    if (cuda_pair_net_bf16_forward(r) || !reserve(&p, false))
         return;
-    join_keys(&p);
+    cuda_pair_join(r, p.first, p.joined);
     while (next_stretch(r, &s)) {
         struct cuda_rows y = part(cuda_out(r), s.from, s.to);
         first_layer(&p, &s, hidden_room(&p, &s, 0));
         multiply(r, c->first.precision, plain(s.hidden), turned(weight_of(w, w->value)),
                  c->first.out, false, y);
         cuda_bias_act(r->cuda->stream, c->bias ? r->op->params[PARAM_BIAS]->value : NULL,
-                      kind_of(c->act), y);
+                      cuda_act_of(c->act), y);
     }
 }
 
@@ -353,8 +343,8 @@ static void second_back(const struct pair_op *p, const struct stretch *s,
     const struct param *w = r->op->params[PARAM_SECOND];
     const struct param *bias = c->bias ? r->op->params[PARAM_BIAS] : NULL;
     struct cuda_rows dy = part(cuda_d_out(r), s->from, s->to);
-    cuda_act_from_out(r->cuda->stream, kind_of(c->act), part(cuda_out(r), s->from, s->to),
-                      dy);
+    cuda_act_from_out(r->cuda->stream, cuda_act_of(c->act),
+                      part(cuda_out(r), s->from, s->to), dy);
     if (w->grad)
         multiply(r, c->first.precision, turned(dy), plain(s->hidden), dy.rows, true,
                  weight_of(w, w->grad));
@@ -371,9 +361,9 @@ static void net_backward(const struct cuda_run *r)
     struct stretch s = {0};
     clear_fresh(r, IN_START);
     clear_fresh(r, IN_QUERY);
-    if (!reserve(&p, true))
+    if (cuda_pair_net_bf16_backward(r) || !reserve(&p, true))
         return;
-    join_keys(&p);
+    cuda_pair_join(r, p.first, p.joined);
     cuda_fill(r->cuda->stream, p.d_joined, 0);
     while (next_stretch(r, &s)) {
         struct cuda_rows dh = hidden_room(&p, &s, 1);
@@ -381,7 +371,7 @@ static void net_backward(const struct cuda_run *r)
         second_back(&p, &s, dh);
         first_back(&p, &s, dh);
     }
-    split_grads(&p);
+    cuda_pair_split(r, p.first, p.d_joined);
 }
 
 const struct cuda_op cuda_op_pair_net = {.forward = net_forward,

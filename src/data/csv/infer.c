@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "data/csv/csv_private.h"
 #include "data/csv/num.h"
@@ -25,9 +26,24 @@ static enum guess guess_number(struct str s, enum guess so_far)
     return num_f64(s.p, s.n, &d) == NUM_OK ? GUESS_FLOAT : GUESS_TEXT;
 }
 
+/* A whole number as it would be written, and none that a double rounds: what most fields
+ * of a column of numbers are.
+ */
+static bool is_usual_number(const unsigned char *p, size_t n)
+{
+    if (n == 0 || n > EXACT_DIGITS || (p[0] == '0' && n > 1))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)p[i] - '0' > 9)
+            return false;
+    return true;
+}
+
 static enum guess guess_field(const unsigned char *p, size_t n, char quote,
                               struct csv_column *c, enum guess so_far)
 {
+    if (LIKELY(is_usual_number(p, n)))
+        return so_far == GUESS_FLOAT ? GUESS_FLOAT : GUESS_INT;
     struct str s = csv_number_text(p, n, quote);
     if (csv_is_null_word(s))
         return so_far;

@@ -73,6 +73,9 @@ static bool put_number(struct jsonl_tokens *j, struct column *c, struct str s)
         return r == NUM_OK ? added(j, column_add_f32(c, f, NULL))
                            : number_fault(j, &s, r);
     case TYPE_F64:
+        if (UNLIKELY(j->exact_now && csv_is_large_number(s)))
+            return jsonl_token_fault(j, (const unsigned char *)s.p, E1119,
+                                     "would be another number as type");
         r = num_f64(s.p, s.n, &d);
         return r == NUM_OK ? added(j, column_add_f64(c, d, NULL))
                            : number_fault(j, &s, r);
@@ -253,6 +256,9 @@ bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batc
         if (!take_key(j, &key))
             return false;
         size_t k = column_of(by_name, b, key, expected);
+        if (k == SIZE_MAX && j->all_keys)
+            return jsonl_token_fault(j, at, E1156,
+                                     "a key that the rows before it do not have");
         if (k == SIZE_MAX) {
             if (!jsonl_token_take(j, ':', "expected ':'") ||
                 !jsonl_token_skip(j, JSONL_DEPTH))
@@ -260,6 +266,7 @@ bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batc
             continue;
         }
         expected = k + 1;
+        j->exact_now = j->exact && j->exact[k];
         *name = b->schema->at[k].name;
         if (b->cols[k].n > row)
             return jsonl_token_fault(j, at, E1157, "the key is given twice");

@@ -21,6 +21,7 @@ enum guess_kind {
 
 struct guess {
     enum guess_kind kind;
+    bool large;        /* a whole number was one that a double rounds */
     struct guess *kid; /* element of a list, value of a map */
 };
 
@@ -65,7 +66,7 @@ static bool guess_nested(struct jsonl_tokens *j, struct guess *g, struct arena *
     return !j->fault;
 }
 
-static bool guess_number(struct jsonl_tokens *j, enum guess_kind *kind)
+static bool guess_number(struct jsonl_tokens *j, struct guess *g, enum guess_kind *kind)
 {
     struct str s;
     int64_t i;
@@ -73,6 +74,7 @@ static bool guess_number(struct jsonl_tokens *j, enum guess_kind *kind)
         return false;
     enum num whole = num_i64(s.p, s.n, &i);
     /* whole numbers beyond 64 bits are ids: as floats many would become one */
+    g->large = g->large || (whole == NUM_OK && csv_is_large_number(s));
     *kind = whole == NUM_OK ? GUESS_INT : whole == NUM_RANGE ? GUESS_TEXT : GUESS_FLOAT;
     return true;
 }
@@ -102,7 +104,7 @@ static bool guess_value(struct jsonl_tokens *j, struct guess *g, struct arena *m
         ok = jsonl_token_word(j, "null");
         break;
     default:
-        ok = guess_number(j, &kind);
+        ok = guess_number(j, g, &kind);
     }
     if (!ok)
         return false;
@@ -147,7 +149,7 @@ static bool guess_line(struct jsonl_tokens *j, struct map *found, struct arena *
     return !j->fault;
 }
 
-static struct type type_of_guess(const struct guess *g, struct arena *mem)
+static struct type type_of_guess(const struct guess *g, bool exact, struct arena *mem)
 {
     switch (g->kind) {
     case GUESS_BOOL:
@@ -155,11 +157,12 @@ static struct type type_of_guess(const struct guess *g, struct arena *mem)
     case GUESS_INT:
         return type_of(TYPE_I64, true);
     case GUESS_FLOAT:
-        return type_of(TYPE_F64, true);
+        return type_of(exact && g->large ? TYPE_STR : TYPE_F64, true);
     case GUESS_LIST:
-        return type_list(mem, type_of_guess(g->kid, mem), true);
+        return type_list(mem, type_of_guess(g->kid, exact, mem), true);
     case GUESS_MAP:
-        return type_map(mem, type_of(TYPE_STR, false), type_of_guess(g->kid, mem), true);
+        return type_map(mem, type_of(TYPE_STR, false), type_of_guess(g->kid, exact, mem),
+                        true);
     default:
         return type_of(TYPE_STR, true);
     }
@@ -182,21 +185,23 @@ static enum rc guess_block(struct csv_block *b, struct jsonl_tokens *j, bool ski
     return RC_OK;
 }
 
-enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j, int64_t max_rows,
-                    bool skip_bad, struct data_schema *schema, struct err *err)
+enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j,
+                    const struct jsonl_infer_conf *conf, struct data_schema *schema,
+                    struct err *err)
 {
     struct map found = {0};
     struct arena mem = {0};
+    int64_t rows = conf->rows;
     enum rc rc = csv_block_fill(b, err);
     while (rc == RC_OK && b->n_ends > 0) {
-        rc = guess_block(b, j, skip_bad, &max_rows, &found, &mem, err);
-        if (rc || max_rows <= 0)
+        rc = guess_block(b, j, conf->skip_bad, &rows, &found, &mem, err);
+        if (rc || rows <= 0 || b->offset >= conf->bytes)
             break;
         b->used = b->whole;
         rc = csv_block_fill(b, err);
     }
     for (size_t i = 0; rc == RC_OK && i < found.n; i++) {
-        struct type t = type_of_guess(found.at[i].value, &mem);
+        struct type t = type_of_guess(found.at[i].value, conf->exact, &mem);
         struct str name = str_of(found.at[i].key, found.at[i].key_len);
         data_schema_add(schema, name, &t)->unseen =
             ((const struct guess *)found.at[i].value)->kind == GUESS_NULL;

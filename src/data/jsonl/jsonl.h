@@ -33,9 +33,16 @@ struct jsonl_conf {
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */
     int read_ahead;  /* see stream_open() */
     int64_t end;     /* offset where reading stops, the start of a line; 0: at the end */
-    int64_t infer_rows; /* 0: 1000 */
-    size_t block;       /* bytes read at a time; 0: 256 KiB */
-    size_t max_record;  /* bytes of a line; 0: 16 MiB */
+    int64_t infer_rows; /* 0: as many as are in the first 64 MiB */
+    /* Whole numbers that a double would round make an inferred column STRING, behind the
+     * rows that tell types they are an error. Columns that `types` names are added when no
+     * row has them.
+     */
+    bool exact;
+    bool all_keys;     /* with exact: so is a key that no column has */
+    const bool *loose; /* [schema->n]: columns that may round all the same; NULL: none */
+    size_t block;      /* bytes read at a time; 0: 256 KiB */
+    size_t max_record; /* bytes of a line; 0: 16 MiB */
 };
 
 /* The caller's, to jsonl_close(). Besides what stream_open() reports: RC_INVAL E1159 (a

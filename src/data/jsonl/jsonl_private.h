@@ -24,6 +24,8 @@ struct jsonl_reader {
     int64_t max_bad;
     int64_t start; /* offset of the first line: behind a byte order mark */
 
+    bool *exact; /* [schema.n], owned; NULL: none */
+
     struct jsonl_tokens json;
     struct csv_walk walk; /* where the next line is looked for */
     bool loaded;          /* `walk` is in the block */
@@ -39,10 +41,14 @@ bool jsonl_fill(struct jsonl_tokens *j, const struct map *by_name, struct batch 
 /* Takes rows behind the first n away. */
 void jsonl_truncate(struct column *c, int64_t n);
 
-/* Looks at up to max_rows lines and adds what it finds to `schema`; the block moves on.
- */
-enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j, int64_t max_rows,
-                    bool skip_bad, struct data_schema *schema,
+/* Looks at so many lines and adds what it finds to `schema`; the block moves on. */
+struct jsonl_infer_conf {
+    int64_t rows, bytes; /* at most */
+    bool skip_bad;
+    bool exact; /* whole numbers that a double rounds, among fractions, are texts */
+};
+enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j,
+                    const struct jsonl_infer_conf *conf, struct data_schema *schema,
                     struct err *err) MUST_CHECK;
 
 /* The fault of j in the line as an error; `name` may be "". */

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "data/jsonl/jsonl_private.h"
 
-#define INFER_DEFAULT 1000
+#define INFER_BYTES ((int64_t)64 << 20)
 #define BATCH_BYTES ((int64_t)1 << 30) /* so that no column overflows its offsets */
 
 void jsonl_close(struct jsonl_reader *r)
@@ -24,6 +24,7 @@ void jsonl_close(struct jsonl_reader *r)
     data_schema_release(&r->schema);
     map_release(&r->by_name);
     jsonl_token_release(&r->json);
+    mem_free(r->exact);
     mem_free(r);
 }
 
@@ -87,7 +88,7 @@ static enum rc line_error(const struct jsonl_reader *r, const char *name, struct
     struct buf what;
     buf_init(&what, 300);
     buf_puts(&what, j.what);
-    if (f && (j.code == E1152 || j.code == E1155)) {
+    if (f && (j.code == E1152 || j.code == E1155 || j.code == E1119)) {
         buf_putc(&what, ' ');
         type_print(&f->type, &what);
         if (f->why)
@@ -249,12 +250,34 @@ static enum rc jsonl_reader_choose(struct jsonl_reader *r, const struct data_sch
     return RC_OK;
 }
 
+/* Which columns a double may not round, and whether keys beside them are faults. */
+static void be_exact(struct jsonl_reader *r, const struct jsonl_conf *conf)
+{
+    if (!conf->exact)
+        return;
+    r->exact = mem_calloc(r->schema.n + 1, sizeof(*r->exact));
+    for (size_t k = 0; k < r->schema.n; k++) {
+        const char *name = r->schema.at[k].name;
+        int64_t at = conf->schema ? data_schema_find(conf->schema, str_c(name)) : -1;
+        bool loose = conf->loose && at >= 0 && conf->loose[at];
+        for (size_t i = 0; i < conf->n_types && !loose; i++)
+            loose = strcmp(conf->types[i].name, name) == 0;
+        r->exact[k] = !loose;
+    }
+    r->json.exact = r->exact;
+    r->json.all_keys = conf->all_keys;
+}
+
 /* Types that are known from elsewhere instead of those that the rows suggest. */
 static void take_types(struct data_schema *found, const struct jsonl_conf *conf)
 {
     for (size_t i = conf->n_types; i-- > 0;) { /* the first one counts */
         const struct reader_field *t = &conf->types[i];
         int64_t k = data_schema_find(found, str_c(t->name));
+        if (k < 0 && conf->exact) {
+            data_schema_add(found, str_c(t->name), &t->type);
+            k = (int64_t)found->n - 1;
+        }
         struct data_field *f = k < 0 ? NULL : &found->at[k];
         if (!f || (t->widens && t->type.id == TYPE_I64 && f->type.id == TYPE_F64))
             continue;
@@ -270,8 +293,12 @@ static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf
     struct data_schema found = {0};
     if (conf->schema)
         return jsonl_reader_choose(r, conf->schema, conf, err);
-    int64_t rows = conf->infer_rows ? conf->infer_rows : INFER_DEFAULT;
-    enum rc rc = jsonl_infer(&r->block, &r->json, rows, conf->skip_bad, &found, err);
+    struct jsonl_infer_conf infer = {.rows =
+                                         conf->infer_rows ? conf->infer_rows : INT64_MAX,
+                                     .bytes = INFER_BYTES,
+                                     .skip_bad = conf->skip_bad,
+                                     .exact = conf->exact};
+    enum rc rc = jsonl_infer(&r->block, &r->json, &infer, &found, err);
     if (rc == RC_OK && found.n == 0)
         rc = err_coded(err, RC_FORMAT, E1158,
                        "'%s': no columns: there is no row to infer them from",
@@ -312,6 +339,8 @@ static enum rc open_stream(struct jsonl_reader *r, const struct jsonl_conf *conf
     }
     if (rc == RC_OK)
         rc = find_schema(r, conf, err);
+    if (rc == RC_OK)
+        be_exact(r, conf);
     if (rc || conf->end == 0)
         return rc;
     b->end = conf->end;

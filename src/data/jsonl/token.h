@@ -19,6 +19,9 @@ struct jsonl_tokens {
     const char *what;    /* static text: "expected ':'" */
     unsigned char *room; /* owned; for strings with escapes */
     size_t room_cap;
+    bool all_keys;     /* a key that no column has is a fault */
+    const bool *exact; /* by column: a double may not round whole numbers; NULL: it may */
+    bool exact_now;    /* of the column at work */
 };
 
 /* Starts a line; keeps the room. */

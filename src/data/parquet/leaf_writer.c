@@ -8,6 +8,7 @@
 #include <xxhash.h>
 #include <zlib.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "data/parquet/encode.h"
 #include "data/parquet/stats.h"
@@ -70,6 +71,17 @@ static enum rc append(struct column_mem *m, size_t *n, const void *p, size_t mor
     if (more)
         memcpy((char *)m->p + *n, p, more);
     *n += more;
+    return RC_OK;
+}
+
+/* The same for a level, a code or a length, of which every value has some. */
+static inline enum rc append_u32(struct column_mem *m, size_t *n, uint32_t v,
+                                 struct err *err)
+{
+    if (UNLIKELY(!m->p || *n + sizeof(v) > m->cap))
+        return append(m, n, &v, sizeof(v), err);
+    memcpy((char *)m->p + *n, &v, sizeof(v));
+    *n += sizeof(v);
     return RC_OK;
 }
 
@@ -158,7 +170,7 @@ static enum rc add_plain(struct pq_leaf_writer *w, struct str s, struct err *err
     }
     if (w->physical == PQ_BYTE_ARRAY) {
         uint32_t n = (uint32_t)s.n;
-        rc = append(&w->values, &w->values_n, &n, sizeof(n), err);
+        rc = append_u32(&w->values, &w->values_n, n, err);
     }
     return rc ? rc : append(&w->values, &w->values_n, s.p, s.n, err);
 }
@@ -184,9 +196,9 @@ static enum rc add_levels(struct pq_leaf_writer *w, int rep, int def, struct err
     size_t n = w->n_levels * sizeof(d);
     enum rc rc = RC_OK;
     if (w->max_def)
-        rc = append(&w->def, &(size_t){n}, &d, sizeof(d), err);
+        rc = append_u32(&w->def, &(size_t){n}, d, err);
     if (!rc && w->max_rep)
-        rc = append(&w->rep, &(size_t){n}, &r, sizeof(r), err);
+        rc = append_u32(&w->rep, &(size_t){n}, r, err);
     w->n_levels++;
     return rc;
 }
@@ -354,7 +366,7 @@ enum rc pq_leaf_writer_value(struct pq_leaf_writer *w, const struct column *c, i
         uint32_t code;
         rc = find_code(&w->dict, s, &code, err);
         if (!rc)
-            rc = append(&w->values, &w->values_n, &code, sizeof(code), err);
+            rc = append_u32(&w->values, &w->values_n, code, err);
         w->plain_bytes += s.n + (w->physical == PQ_BYTE_ARRAY ? 4 : 0);
     } else {
         rc = add_plain(w, s, err);

@@ -7,7 +7,7 @@
 
 #include "data/column.h"
 
-/* Elements of lists and entries of maps are apart by this, whatever attr_delimiter is. */
+/* Elements of lists and entries of maps are separated by this, whatever attr_delimiter is. */
 #define ATTR_LIST_SEP '\x1d'
 
 /* Can a column of that type be filled from text? Numbers, texts, and lists and maps of

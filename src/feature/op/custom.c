@@ -37,6 +37,7 @@ static void custom_compile(struct fg *f, struct feature_plan *p, struct diags *d
         if (strcmp(m->operator_name, built_in[i]->name) == 0)
             c->ops = built_in[i];
     f->want = f->sink == SINK_NUMBERS ? f->dim : 1;
+    f->several = true; /* as the operator says */
     for (size_t i = 0; i < f->n_in; i++)
         f->in[i].form = FORM_TEXTS;
     if (c->ops->max_in && (f->n_in < c->ops->min_in || f->n_in > c->ops->max_in))

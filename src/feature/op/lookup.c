@@ -52,6 +52,7 @@ static void lookup_compile(struct fg *f, struct feature_plan *p, struct diags *d
     if (f->sink == SINK_NUMBERS && f->dim > 1)
         l->value_sep = *m->value_separator ? *m->value_separator : ',';
     f->want = f->sink == SINK_NUMBERS ? f->dim : 1;
+    f->several = true; /* without a combiner, one per key */
     f->in[MAP].form = FORM_PAIRS;
     f->in[MAP].sep = '\x1d';
     f->in[KEY].form = FORM_TEXTS;

@@ -20,7 +20,7 @@
 /* Everything with a row per position. */
 struct attention {
     const struct op_run *r;
-    struct view in[N_IN], out, d_in[N_IN], d_out, keep;
+    struct view in[ATTENTION_N_IN], out, d_in[ATTENTION_N_IN], d_out, keep;
     int64_t width; /* of a head */
 };
 
@@ -38,7 +38,7 @@ static struct attention attention_of(const struct op_run *r, bool backward)
     const struct op_attention_conf *c = r->conf;
     struct attention a = {
         .r = r, .out = positions(c, &r->out[0]), .keep = positions(c, &r->keep)};
-    for (int i = 0; i < N_IN; i++) {
+    for (int i = 0; i < ATTENTION_N_IN; i++) {
         a.in[i] = positions(c, &r->in[i]);
         if (backward)
             a.d_in[i] = positions(c, &r->d_in[i]);
@@ -112,7 +112,7 @@ static void small_weights(const struct attention *a, int64_t from, int64_t n, in
                           float *w)
 {
     const struct op_attention_conf *c = a->r->conf;
-    small_dots(&a->in[IN_QUERY], &a->in[IN_KEY], from, n, col, a->width, w);
+    small_dots(&a->in[ATTENTION_QUERY], &a->in[ATTENTION_KEY], from, n, col, a->width, w);
     for (int64_t i = 0; i < n; i++) {
         kernels()->scale(w + i * SMALL, c->scale, n);
         kernels()->softmax(w + i * SMALL, w + i * SMALL, n, n);
@@ -124,7 +124,8 @@ static void small_forward(const struct attention *a, int64_t from, int64_t to)
     float w[SMALL * SMALL];
     for (int64_t col = 0; from < to && col < a->out.width; col += a->width) {
         small_weights(a, from, to - from, col, w);
-        small_mix(w, &a->in[IN_VALUE], from, to - from, col, a->width, false, &a->out);
+        small_mix(w, &a->in[ATTENTION_VALUE], from, to - from, col, a->width, false,
+                  &a->out);
     }
 }
 
@@ -143,18 +144,20 @@ static void small_backward(const struct attention *a, int64_t from, int64_t to)
     for (int64_t col = 0; n > 0 && col < a->out.width; col += a->width) {
         small_weights(a, from, n, col, w);
         turn(turned, w, n);
-        small_mix(turned, &a->d_out, from, n, col, a->width, true, &a->d_in[IN_VALUE]);
-        small_dots(&a->d_out, &a->in[IN_VALUE], from, n, col, a->width, d);
+        small_mix(turned, &a->d_out, from, n, col, a->width, true,
+                  &a->d_in[ATTENTION_VALUE]);
+        small_dots(&a->d_out, &a->in[ATTENTION_VALUE], from, n, col, a->width, d);
         for (int64_t i = 0; i < n; i++) {
             float *di = d + i * SMALL, *wi = w + i * SMALL;
             float mean = kernels()->dot(di, wi, n);
             for (int64_t j = 0; j < n; j++)
                 di[j] = c->scale * wi[j] * (di[j] - mean);
         }
-        small_mix(d, &a->in[IN_KEY], from, n, col, a->width, true, &a->d_in[IN_QUERY]);
+        small_mix(d, &a->in[ATTENTION_KEY], from, n, col, a->width, true,
+                  &a->d_in[ATTENTION_QUERY]);
         turn(turned, d, n);
-        small_mix(turned, &a->in[IN_QUERY], from, n, col, a->width, true,
-                  &a->d_in[IN_KEY]);
+        small_mix(turned, &a->in[ATTENTION_QUERY], from, n, col, a->width, true,
+                  &a->d_in[ATTENTION_KEY]);
     }
 }
 
@@ -180,8 +183,9 @@ static struct head head_of(const struct attention *a, int64_t position, int64_t 
 static float score(const struct head *h, int64_t j)
 {
     const struct op_attention_conf *c = h->a->r->conf;
-    return c->scale * kernels()->dot(operand(&h->a->in[IN_QUERY], h->position, h->col),
-                                     operand(&h->a->in[IN_KEY], j, h->col), h->a->width);
+    return c->scale *
+           kernels()->dot(operand(&h->a->in[ATTENTION_QUERY], h->position, h->col),
+                          operand(&h->a->in[ATTENTION_KEY], j, h->col), h->a->width);
 }
 
 /* The factor of the next weight; both passes ask in the same order. */
@@ -209,7 +213,7 @@ static void head_forward(struct head *h, float *y, float *log_sum)
         }
         float e = expf(s - max);
         sum += (double)e;
-        kernels()->axpy(y, e * factor(h), operand(&h->a->in[IN_VALUE], j, h->col),
+        kernels()->axpy(y, e * factor(h), operand(&h->a->in[ATTENTION_VALUE], j, h->col),
                         h->a->width);
     }
     kernels()->scale(y, (float)(1.0 / sum), h->a->width);
@@ -247,16 +251,16 @@ static void head_backward(struct head *h, float log_sum)
     const struct attention *a = h->a;
     const struct op_attention_conf *c = a->r->conf;
     const float *dy = operand(&a->d_out, h->position, h->col);
-    const float *q = operand(&a->in[IN_QUERY], h->position, h->col);
+    const float *q = operand(&a->in[ATTENTION_QUERY], h->position, h->col);
     float mean = kernels()->dot(dy, operand(&a->out, h->position, h->col), a->width);
     for (int64_t j = h->from; j < h->to; j++) {
-        const float *v = operand(&a->in[IN_VALUE], j, h->col);
-        const float *k = operand(&a->in[IN_KEY], j, h->col);
+        const float *v = operand(&a->in[ATTENTION_VALUE], j, h->col);
+        const float *k = operand(&a->in[ATTENTION_KEY], j, h->col);
         float p = expf(score(h, j) - log_sum), f = factor(h);
         float d = c->scale * p * (f * kernels()->dot(dy, v, a->width) - mean);
-        add_to(h, IN_QUERY, h->position, d, k);
-        add_to(h, IN_KEY, j, d, q);
-        add_to(h, IN_VALUE, j, p * f, dy);
+        add_to(h, ATTENTION_QUERY, h->position, d, k);
+        add_to(h, ATTENTION_KEY, j, d, q);
+        add_to(h, ATTENTION_VALUE, j, p * f, dy);
     }
 }
 

@@ -152,8 +152,8 @@ static void norm_sync_forward(const struct op_run *r)
     struct norm_state *s = r->state;
     s->longest = r->n_in == 2 ? longest_row(r) : 0;
     double count = sample_count(r);
-    float *running_mean = r->params[PARAM_MEAN]->value;
-    float *running_var = r->params[PARAM_VAR]->value;
+    float *running_mean = r->params[BATCH_NORM_MEAN]->value;
+    float *running_var = r->params[BATCH_NORM_VAR]->value;
     if (!r->env->training || count == 0) {
         for (int64_t i = 0; i < c->n; i++) {
             s->mean[i] = running_mean[i];
@@ -173,15 +173,15 @@ static void norm_sync_forward(const struct op_run *r)
             (float)(MOMENTUM * ((double)s->mean[i] - (double)running_mean[i]));
         running_var[i] += (float)(MOMENTUM * (unbiased - (double)running_var[i]));
     }
-    r->params[PARAM_COUNT]->value[0] += 1.0f;
+    r->params[BATCH_NORM_COUNT]->value[0] += 1.0f;
 }
 
 static void norm_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
-    const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
-    const float *b = c->affine ? r->params[PARAM_BIAS]->value : NULL;
+    const float *w = c->affine ? r->params[BATCH_NORM_WEIGHT]->value : NULL;
+    const float *b = c->affine ? r->params[BATCH_NORM_BIAS]->value : NULL;
     for (int which = 0; which < r->n_out; which++) {
         int64_t from, to;
         nn_cpu_rows(r->env, r->out_axis[which], begin, end, &from, &to);
@@ -232,7 +232,7 @@ static void backward_rows(const struct op_run *r, int which, int64_t from, int64
 {
     const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
-    const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
+    const float *w = c->affine ? r->params[BATCH_NORM_WEIGHT]->value : NULL;
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[which], k);
         const float *dy = which < r->n_out ? view_row(&r->d_out[which], k) : NULL;
@@ -262,10 +262,10 @@ static void norm_grads(const struct op_run *r)
     const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     for (int64_t i = 0; c->affine && i < c->n; i++) {
-        if (r->params[PARAM_WEIGHT]->grad)
-            r->params[PARAM_WEIGHT]->grad[i] += (float)s->sums[c->n + i];
-        if (r->params[PARAM_BIAS]->grad)
-            r->params[PARAM_BIAS]->grad[i] += (float)s->sums[i];
+        if (r->params[BATCH_NORM_WEIGHT]->grad)
+            r->params[BATCH_NORM_WEIGHT]->grad[i] += (float)s->sums[c->n + i];
+        if (r->params[BATCH_NORM_BIAS]->grad)
+            r->params[BATCH_NORM_BIAS]->grad[i] += (float)s->sums[i];
     }
 }
 

@@ -81,7 +81,7 @@ static void use_codes(struct graph *g, struct op_node *n)
     struct nn_cpu_coded_conf *conf = arena_alloc(&g->arena, sizeof(*conf));
     *conf = (struct nn_cpu_coded_conf){
         .coded = x->coded, .act = c->act, .bias = c->bias, .out = c->out};
-    n->impl = &cpu_linear_coded;
+    n->impl = &nn_cpu_linear_coded;
     n->impl_conf = conf;
     n->keep_width = nn_cpu_coded_keep_width(x->coded, nn_shape_width(&x->shape));
 }

@@ -34,6 +34,6 @@ int64_t nn_cpu_coded_width(const struct nn_cpu_coded *c); /* of all stretches */
 /* Floats per row that the layer keeps for backward. */
 int64_t nn_cpu_coded_keep_width(const struct nn_cpu_coded *c, int64_t width);
 
-extern const struct nn_cpu_op cpu_linear_coded;
+extern const struct nn_cpu_op nn_cpu_linear_coded;
 
 #endif

@@ -60,9 +60,10 @@ static float *kept(const struct op_run *r, int64_t row, int what)
 static void autodis_row(const struct op_run *r, int64_t row)
 {
     const struct op_autodis_conf *c = r->conf;
-    const float *w = r->params[PARAM_W]->value, *m = r->params[PARAM_M]->value;
-    float x = *view_row(&r->in[0], row), *h = kept(r, row, KEEP_H);
-    float *p = kept(r, row, KEEP_P), *y = view_row(&r->out[0], row);
+    const float *w = r->params[DENSE_EMBED_W]->value,
+                *m = r->params[DENSE_EMBED_M]->value;
+    float x = *view_row(&r->in[0], row), *h = kept(r, row, DENSE_EMBED_KEEP_H);
+    float *p = kept(r, row, DENSE_EMBED_KEEP_P), *y = view_row(&r->out[0], row);
     for (int64_t i = 0; i < c->channels; i++)
         h[i] = x * w[i] > 0 ? x * w[i] : SLOPE * x * w[i];
     for (int64_t i = 0; i < c->channels; i++)
@@ -71,7 +72,7 @@ static void autodis_row(const struct op_run *r, int64_t row)
     kernels()->softmax(p, p, c->channels, c->channels);
     memset(y, 0, (size_t)c->dim * sizeof(float));
     for (int64_t i = 0; i < c->channels; i++)
-        kernels()->axpy(y, p[i], r->params[PARAM_E]->value + i * c->dim, c->dim);
+        kernels()->axpy(y, p[i], r->params[DENSE_EMBED_E]->value + i * c->dim, c->dim);
 }
 
 static void autodis_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -85,12 +86,13 @@ static void autodis_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void autodis_slopes(const struct op_run *r, int64_t row)
 {
     const struct op_autodis_conf *c = r->conf;
-    const float *w = r->params[PARAM_W]->value, *m = r->params[PARAM_M]->value;
-    const float *p = kept(r, row, KEEP_P), *dy = view_row(&r->d_out[0], row);
-    float x = *view_row(&r->in[0], row), *du = kept(r, row, KEEP_DU);
-    float *dh = kept(r, row, KEEP_DH), mean = 0, dx = 0;
+    const float *w = r->params[DENSE_EMBED_W]->value,
+                *m = r->params[DENSE_EMBED_M]->value;
+    const float *p = kept(r, row, DENSE_EMBED_KEEP_P), *dy = view_row(&r->d_out[0], row);
+    float x = *view_row(&r->in[0], row), *du = kept(r, row, DENSE_EMBED_KEEP_DU);
+    float *dh = kept(r, row, DENSE_EMBED_KEEP_DH), mean = 0, dx = 0;
     for (int64_t i = 0; i < c->channels; i++) {
-        du[i] = kernels()->dot(dy, r->params[PARAM_E]->value + i * c->dim, c->dim);
+        du[i] = kernels()->dot(dy, r->params[DENSE_EMBED_E]->value + i * c->dim, c->dim);
         mean += p[i] * du[i];
     }
     for (int64_t i = 0; i < c->channels; i++) {
@@ -118,12 +120,14 @@ static void autodis_backward(const struct op_run *r, int64_t begin, int64_t end)
 static void autodis_grads(const struct op_run *r)
 {
     const struct op_autodis_conf *c = r->conf;
-    float *dw = r->params[PARAM_W]->grad, *dm = r->params[PARAM_M]->grad;
-    float *de = r->params[PARAM_E]->grad;
+    float *dw = r->params[DENSE_EMBED_W]->grad, *dm = r->params[DENSE_EMBED_M]->grad;
+    float *de = r->params[DENSE_EMBED_E]->grad;
     for (int64_t k = 0; dw && dm && de && k < r->in[0].rows; k++) {
-        const float *h = kept(r, k, KEEP_H), *p = kept(r, k, KEEP_P);
-        const float *du = kept(r, k, KEEP_DU);
-        kernels()->axpy(dw, *view_row(&r->in[0], k), kept(r, k, KEEP_DH), c->channels);
+        const float *h = kept(r, k, DENSE_EMBED_KEEP_H),
+                    *p = kept(r, k, DENSE_EMBED_KEEP_P);
+        const float *du = kept(r, k, DENSE_EMBED_KEEP_DU);
+        kernels()->axpy(dw, *view_row(&r->in[0], k), kept(r, k, DENSE_EMBED_KEEP_DH),
+                        c->channels);
         for (int64_t i = 0; i < c->channels; i++) {
             kernels()->axpy(dm + i * c->channels, du[i], h, c->channels);
             kernels()->axpy(de + i * c->dim, p[i], view_row(&r->d_out[0], k), c->dim);

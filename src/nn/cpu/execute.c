@@ -170,6 +170,8 @@ void nn_cpu_run_backward(struct graph *g, bool zero)
         for (size_t k = p.group.to; k-- > p.group.from;)
             if (g->ops.at[k]->backward && nn_cpu_op_of(g->ops.at[k])->grads)
                 nn_cpu_op_of(g->ops.at[k])->grads(&g->ops.at[k]->run);
+        if (g->watch && p.group.from > 0)
+            g->watch(g->watch_arg, p.group.from);
     }
 }
 

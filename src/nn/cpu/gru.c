@@ -44,18 +44,18 @@ static inline float stays(float z, float weight)
 static void cell_forward(const float *a, const float *b, const float *h, int64_t w,
                          float weight, float *keep, float *y)
 {
-    float *r = keep + KEEP_R * w, *n = keep + KEEP_N * w;
-    const float *z = keep + KEEP_Z * w;
+    float *r = keep + GRU_KEEP_R * w, *n = keep + GRU_KEEP_N * w;
+    const float *z = keep + GRU_KEEP_Z * w;
     memcpy(r, a, (size_t)(2 * w) * sizeof(float)); /* r and z lie side by side */
     kernels()->add(r, b, 2 * w);
     sigmoid(r, r, 2 * w);
-    memcpy(keep + KEEP_BN * w, b + 2 * w, (size_t)w * sizeof(float));
+    memcpy(keep + GRU_KEEP_BN * w, b + 2 * w, (size_t)w * sizeof(float));
     memcpy(n, a + 2 * w, (size_t)w * sizeof(float));
     kernels()->mul_add(n, r, b + 2 * w, w);
     tanh_of(n, n, w);
-    memcpy(keep + KEEP_H * w, h, (size_t)w * sizeof(float));
+    memcpy(keep + GRU_KEEP_H * w, h, (size_t)w * sizeof(float));
     for (int64_t i = 0; i < w; i++)
-        y[i] = n[i] + stays(z[i], weight) * (keep[KEEP_H * w + i] - n[i]);
+        y[i] = n[i] + stays(z[i], weight) * (keep[GRU_KEEP_H * w + i] - n[i]);
 }
 
 /* dy [w] -> da and db [3 * w] are written, dh [w] too. */
@@ -63,8 +63,9 @@ CLONED static void cell_backward(const float *restrict keep, const float *restri
                                  int64_t w, float weight, float *restrict da,
                                  float *restrict db, float *restrict dh)
 {
-    const float *r = keep + KEEP_R * w, *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w;
-    const float *bn = keep + KEEP_BN * w, *h = keep + KEEP_H * w;
+    const float *r = keep + GRU_KEEP_R * w, *z = keep + GRU_KEEP_Z * w,
+                *n = keep + GRU_KEEP_N * w;
+    const float *bn = keep + GRU_KEEP_BN * w, *h = keep + GRU_KEEP_H * w;
     for (int64_t i = 0; i < w; i++) {
         float keeps = stays(z[i], weight);
         float dz = dy[i] * (h[i] - n[i]) * weight * z[i] * (1 - z[i]);
@@ -80,7 +81,8 @@ CLONED static void cell_backward(const float *restrict keep, const float *restri
 
 static float weight_slope(const float *keep, const float *dy, int64_t w)
 {
-    const float *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w, *h = keep + KEEP_H * w;
+    const float *z = keep + GRU_KEEP_Z * w, *n = keep + GRU_KEEP_N * w,
+                *h = keep + GRU_KEEP_H * w;
     float sum = 0;
     for (int64_t i = 0; i < w; i++)
         sum += dy[i] * (h[i] - n[i]) * (z[i] - 1);
@@ -146,7 +148,7 @@ static void gru_teardown(void *state)
 
 static void gru_begin(const struct op_run *r)
 {
-    gemm_pack(r->state, r->params[PARAM_W]->value);
+    gemm_pack(r->state, r->params[GRU_W]->value);
 }
 
 /* Rows [begin, end) of the batch that have a position `t`. */
@@ -186,7 +188,7 @@ static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n && t > 0; k++)
             memcpy(h + k * w, view_row(&r->out[0], at[rows[k]] + t - 1),
                    (size_t)w * sizeof(float));
-        gemm_forward(r->state, view_of(h, n, w), r->params[PARAM_BIAS]->value,
+        gemm_forward(r->state, view_of(h, n, w), r->params[GRU_BIAS]->value,
                      GEMM_ACT_NONE, view_of(b, n, 3 * w));
         for (int64_t k = 0; k < n; k++) {
             int64_t p = at[rows[k]] + t;
@@ -231,7 +233,8 @@ static void gru_rows_backward(const struct op_run *r, int64_t begin, int64_t end
                 add_slope(r, p, weight_slope(keep, carry, w));
             if (r->d_in[0].data && !r->d_in_fresh[0])
                 kernels()->add(view_row(&r->d_in[0], p), da, 3 * w);
-            memcpy(keep + KEEP_DB * w, db + k * 3 * w, (size_t)(3 * w) * sizeof(float));
+            memcpy(keep + GRU_KEEP_DB * w, db + k * 3 * w,
+                   (size_t)(3 * w) * sizeof(float));
         }
         gemm_backward(r->state, view_of(db, n, 3 * w), true, view_of(own, n, w));
         for (int64_t k = 0; k < n; k++)
@@ -248,10 +251,10 @@ static void gru_backward(const struct op_run *r, int64_t begin, int64_t end)
 static void gru_grads(const struct op_run *r)
 {
     int64_t w = r->out[0].width;
-    if (r->params[PARAM_W]->grad && r->keep.rows > 0)
-        gemm_gradient(r->state, view_cols(&r->keep, KEEP_DB * w, 3 * w),
-                      view_cols(&r->keep, KEEP_H * w, w), r->params[PARAM_W]->grad,
-                      r->params[PARAM_BIAS]->grad, r->env->pool);
+    if (r->params[GRU_W]->grad && r->keep.rows > 0)
+        gemm_gradient(r->state, view_cols(&r->keep, GRU_KEEP_DB * w, 3 * w),
+                      view_cols(&r->keep, GRU_KEEP_H * w, w), r->params[GRU_W]->grad,
+                      r->params[GRU_BIAS]->grad, r->env->pool);
 }
 
 const struct nn_cpu_op nn_cpu_gru = {

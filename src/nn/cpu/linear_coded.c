@@ -432,7 +432,7 @@ static void coded_grads(const struct op_run *r)
         pool_for(r->env->pool, c->coded->n, 1, value_grads, (void *)r);
 }
 
-const struct nn_cpu_op cpu_linear_coded = {
+const struct nn_cpu_op nn_cpu_linear_coded = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = coded_setup,
     .teardown = coded_teardown,

@@ -12,7 +12,7 @@ static double softplus(double x)
 
 static float score(const struct op_run *r, int input, int64_t position)
 {
-    return kernels()->dot(view_row(&r->in[IN_STATE], position - 1),
+    return kernels()->dot(view_row(&r->in[NEXT_IN_STATE], position - 1),
                           view_row(&r->in[input], position), r->in[input].width);
 }
 
@@ -22,8 +22,8 @@ static void next_forward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         double sum = 0;
         for (int64_t k = at[b] + 1; k < at[b + 1]; k++)
-            sum += softplus(-(double)score(r, IN_NEXT, k)) +
-                   softplus((double)score(r, IN_OTHER, k));
+            sum += softplus(-(double)score(r, NEXT_IN_NEXT, k)) +
+                   softplus((double)score(r, NEXT_IN_OTHER, k));
         *view_row(&r->out[0], b) = (float)(sum / (double)op_total(r));
     }
 }
@@ -31,14 +31,14 @@ static void next_forward(const struct op_run *r, int64_t begin, int64_t end)
 /* Slope d of the score of a position. */
 static void spread(const struct op_run *r, int input, int64_t position, float d)
 {
-    const struct view *ds = &r->d_in[IN_STATE], *dx = &r->d_in[input];
+    const struct view *ds = &r->d_in[NEXT_IN_STATE], *dx = &r->d_in[input];
     int64_t n = r->in[input].width;
     if (ds->data)
         kernels()->axpy(view_row(ds, position - 1), d, view_row(&r->in[input], position),
                         n);
     if (dx->data)
         kernels()->axpy(view_row(dx, position), d,
-                        view_row(&r->in[IN_STATE], position - 1), n);
+                        view_row(&r->in[NEXT_IN_STATE], position - 1), n);
 }
 
 static void next_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -47,8 +47,8 @@ static void next_backward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         float dy = *view_row(&r->d_out[0], b) / (float)op_total(r);
         for (int64_t k = at[b] + 1; k < at[b + 1]; k++) {
-            spread(r, IN_NEXT, k, -dy / (1 + expf(score(r, IN_NEXT, k))));
-            spread(r, IN_OTHER, k, dy / (1 + expf(-score(r, IN_OTHER, k))));
+            spread(r, NEXT_IN_NEXT, k, -dy / (1 + expf(score(r, NEXT_IN_NEXT, k))));
+            spread(r, NEXT_IN_OTHER, k, dy / (1 + expf(-score(r, NEXT_IN_OTHER, k))));
         }
     }
 }

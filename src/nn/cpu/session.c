@@ -24,18 +24,18 @@ static float *kept(const struct row *x, int64_t p)
 
 static int64_t first_of(const struct row *x, int64_t p)
 {
-    return (int64_t)kept(x, p)[KEEP_FIRST];
+    return (int64_t)kept(x, p)[SESSION_KEEP_FIRST];
 }
 
 static void find_nodes(const struct row *x)
 {
     for (int64_t p = 0; p < x->n; p++) {
-        float number = *view_row(&x->r->in[IN_NODE], x->at + p), *keep = kept(x, p);
+        float number = *view_row(&x->r->in[SESSION_NODE], x->at + p), *keep = kept(x, p);
         int64_t first = 0;
-        while (*view_row(&x->r->in[IN_NODE], x->at + first) != number && first < p)
+        while (*view_row(&x->r->in[SESSION_NODE], x->at + first) != number && first < p)
             first++;
-        keep[KEEP_FIRST] = (float)first;
-        keep[KEEP_COME] = keep[KEEP_GO] = 0;
+        keep[SESSION_KEEP_FIRST] = (float)first;
+        keep[SESSION_KEEP_COME] = keep[SESSION_KEEP_GO] = 0;
     }
 }
 
@@ -54,9 +54,9 @@ static void find_steps(const struct row *x)
 {
     for (int64_t t = 0; t + 1 < x->n; t++) {
         bool new = is_new(x, t);
-        kept(x, t)[KEEP_NEW] = new;
-        kept(x, first_of(x, t))[KEEP_GO] += new;
-        kept(x, first_of(x, t + 1))[KEEP_COME] += new;
+        kept(x, t)[SESSION_KEEP_NEW] = new;
+        kept(x, first_of(x, t))[SESSION_KEEP_GO] += new;
+        kept(x, first_of(x, t + 1))[SESSION_KEEP_COME] += new;
     }
 }
 
@@ -69,9 +69,10 @@ static void along_steps(const struct row *x, const struct view *from,
     int64_t half = from->width / 2;
     for (int64_t t = 0; t + 1 < x->n; t++) {
         int64_t a = first_of(x, t), b = first_of(x, t + 1);
-        if (kept(x, t)[KEEP_NEW] == 0)
+        if (kept(x, t)[SESSION_KEEP_NEW] == 0)
             continue;
-        float come = 1.0f / kept(x, b)[KEEP_COME], go = 1.0f / kept(x, a)[KEEP_GO];
+        float come = 1.0f / kept(x, b)[SESSION_KEEP_COME],
+              go = 1.0f / kept(x, a)[SESSION_KEEP_GO];
         int64_t source = x->at + (back ? b : a), sink = x->at + (back ? a : b);
         kernels()->axpy(view_row(to, sink), come, view_row(from, source), half);
         kernels()->axpy(view_row(to, source) + half, go, view_row(from, sink) + half,
@@ -88,7 +89,7 @@ static void session_forward(const struct op_run *r, int64_t begin, int64_t end)
         find_steps(&x);
         for (int64_t p = 0; p < x.n; p++)
             memset(view_row(&r->out[0], x.at + p), 0, bytes);
-        along_steps(&x, &r->in[IN_X], &r->out[0], false);
+        along_steps(&x, &r->in[SESSION_X], &r->out[0], false);
         for (int64_t p = 0; p < x.n; p++)
             if (first_of(&x, p) != p)
                 memcpy(view_row(&r->out[0], x.at + p),
@@ -101,13 +102,13 @@ static void session_forward(const struct op_run *r, int64_t begin, int64_t end)
  */
 static void session_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    for (int64_t b = begin; r->d_in[IN_X].data && b < end; b++) {
+    for (int64_t b = begin; r->d_in[SESSION_X].data && b < end; b++) {
         struct row x = row_of(r, b);
         for (int64_t p = 0; p < x.n; p++)
             if (first_of(&x, p) != p)
                 kernels()->add(view_row(&r->d_out[0], x.at + first_of(&x, p)),
                                view_row(&r->d_out[0], x.at + p), r->out[0].width);
-        along_steps(&x, &r->d_out[0], &r->d_in[IN_X], true);
+        along_steps(&x, &r->d_out[0], &r->d_in[SESSION_X], true);
     }
 }
 

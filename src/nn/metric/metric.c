@@ -17,9 +17,8 @@
 #include "text/pipeline/pipeline.h"
 
 static const struct metric_ops *const all[] = {
-#define METRIC(name, file) &metric_##name,
-#include "nn/metric/metrics.def"
-#undef METRIC
+#define METRIC(name, message, file, needs, doc) &metric_##name,
+#include "text/pipeline/metrics.def"
 };
 
 const struct metric_ops *metric_ops_find(const char *name)
@@ -28,6 +27,22 @@ const struct metric_ops *metric_ops_find(const char *name)
         if (strcmp(all[i]->name, name) == 0)
             return all[i];
     return NULL;
+}
+
+/* A failure with words gets the metric's name before them; one without, or with an answer that
+ * is no code of failure, has it.
+ */
+static enum rc failed(const struct err_call *call, enum rc rc)
+{
+    bool spoke = call->err && call->err->msg[0];
+    bool known = rc < RC_OK && rc >= RC_CANCELED;
+    rc = err_leave(call, rc);
+    return spoke && known ? err_wrap(call->err, rc, "%s", call->name) : rc;
+}
+
+static enum rc ended(const struct err_call *call, enum rc rc)
+{
+    return rc ? failed(call, rc) : err_leave(call, rc);
 }
 
 enum rc metric_make(const struct metric_ops *ops, const struct msg *conf,
@@ -40,11 +55,13 @@ enum rc metric_make(const struct metric_ops *ops, const struct msg *conf,
     m->seed = options->seed;
     m->max_rows = most > 0 && most < METRIC_ROWS_MAX ? most : METRIC_ROWS_MAX;
     snprintf(m->name, sizeof(m->name), "%s", ops->name);
+    struct err_call call = err_enter(err, "metric", ops->name, "init");
     enum rc rc = ops->init ? ops->init(m, conf, err) : RC_OK;
     if (rc) {
         metric_destroy(m);
-        return err_wrap(err, rc, "%s", ops->name);
+        return failed(&call, rc);
     }
+    (void)err_leave(&call, rc);
     *out = m;
     return RC_OK;
 }
@@ -143,26 +160,32 @@ static enum rc check_rows(const struct metric *m, const struct metric_rows *rows
 
 enum rc metric_update(struct metric *m, const struct metric_rows *rows, struct err *err)
 {
+    struct err_call call = err_enter(err, "metric", m->name, "update");
     enum rc rc = check_rows(m, rows, err);
-    if (rc == RC_OK)
-        rc = m->ops->update(m, rows, err);
-    return rc ? err_wrap(err, rc, "%s", m->name) : RC_OK;
+    return ended(&call, rc ? rc : m->ops->update(m, rows, err));
 }
 
 enum rc metric_merge(struct metric *m, const struct metric *from, struct err *err)
 {
+    struct err_call call = err_enter(err, "metric", m->name, "merge");
     enum rc rc = RC_OK;
     if (m->ops != from->ops || strcmp(m->name, from->name) != 0)
         rc = err_set(err, RC_INVAL, "cannot be merged with %s", from->name);
     else
         rc = m->ops->merge(m, from, err);
-    return rc ? err_wrap(err, rc, "%s", m->name) : RC_OK;
+    return ended(&call, rc);
 }
 
 enum rc metric_compute(const struct metric *m, struct metric_value *out, struct err *err)
 {
-    enum rc rc = m->ops->compute(m, out, err);
-    return rc ? err_wrap(err, rc, "%s", m->name) : RC_OK;
+    struct err_call call = err_enter(err, "metric", m->name, "compute");
+    *out = metric_none(NULL);
+    enum rc rc = ended(&call, m->ops->compute(m, out, err));
+    if (!out->defined && !out->why)
+        out->why = "it gives no reason";
+    if (out->defined && isnan(out->value))
+        out->value = (double)NAN; /* without a sign, which would be shown */
+    return rc;
 }
 
 void metric_reset(struct metric *m)
@@ -179,12 +202,11 @@ enum rc metric_load(struct metric *m, const char *prefix, const struct nn_state 
                     struct err *err)
 {
     metric_reset(m);
-    enum rc rc = m->ops->load(m, prefix, in, err);
-    if (rc) {
+    struct err_call call = err_enter(err, "metric", m->name, "load");
+    enum rc rc = ended(&call, m->ops->load(m, prefix, in, err));
+    if (rc)
         metric_reset(m);
-        return err_wrap(err, rc, "%s", m->name);
-    }
-    return RC_OK;
+    return rc;
 }
 
 enum rc metric_check_binary(const struct metric_rows *rows, struct err *err)

@@ -6,6 +6,9 @@
 #include "nn/metric/metric.h"
 #include "text/schema.h"
 
+/* A failure fills `err`; one without a message gets E0010 with the metric's name, and an answer
+ * that is no code of failure E0011.
+ */
 struct metric_ops {
     const char *name;
     size_t size; /* of the struct that begins with a struct metric */
@@ -19,15 +22,20 @@ struct metric_ops {
     enum rc (*update)(struct metric *m, const struct metric_rows *rows, struct err *err);
     /* `from` has the same ops. */
     enum rc (*merge)(struct metric *m, const struct metric *from, struct err *err);
+    /* A number, or metric_none() where the rows have none (no rows, one class), with words that
+     * say why. A value may be NaN or infinite: it is shown as "nan" or "inf", and as null in
+     * JSON.
+     */
     enum rc (*compute)(const struct metric *m, struct metric_value *out, struct err *err);
     void (*save)(const struct metric *m, const char *prefix, struct nn_state *out);
     enum rc (*load)(struct metric *m, const char *prefix, const struct nn_state *in,
                     struct err *err);
 };
-#define METRIC(name, file) extern const struct metric_ops metric_##name;
-#include "nn/metric/metrics.def"
-#undef METRIC
-extern const struct metric_ops metric_decayed;
+#define METRIC(name, message, file, needs, doc) \
+    extern const struct metric_ops metric_##name;
+#include "text/pipeline/metrics.def"
+/* Those that no config names: exact AUC of `eval`, and the moving average of another. */
+extern const struct metric_ops metric_decayed, metric_exact_auc;
 
 struct metric {
     const struct metric_ops *ops;

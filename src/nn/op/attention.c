@@ -68,9 +68,9 @@ static const char *put_bias(struct onnx *o, int axis)
 static void attention_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct op_attention_conf *c = op->conf;
-    const char *q = put_heads(o, op, IN_QUERY, false);
-    const char *k = put_heads(o, op, IN_KEY, true);
-    const char *v = put_heads(o, op, IN_VALUE, false);
+    const char *q = put_heads(o, op, ATTENTION_QUERY, false);
+    const char *k = put_heads(o, op, ATTENTION_KEY, true);
+    const char *v = put_heads(o, op, ATTENTION_VALUE, false);
     const char *scores =
         onnx_with(o, "Mul", NULL, onnx_binary(o, "MatMul", NULL, q, k), c->scale);
     if (!c->fields)

@@ -13,6 +13,6 @@ struct op_attention_conf {
     float kept;     /* factor of the weights that are not */
 };
 
-enum { IN_QUERY, IN_KEY, IN_VALUE, N_IN };
+enum { ATTENTION_QUERY, ATTENTION_KEY, ATTENTION_VALUE, ATTENTION_N_IN };
 
 #endif

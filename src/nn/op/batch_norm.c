@@ -25,10 +25,10 @@ static void norm_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct op_norm_conf *c = op->conf;
     float *by = mem_calloc((size_t)c->n * 2, sizeof(*by)), *plus = by + c->n;
-    const float *mean = param_read(op->params[PARAM_MEAN]);
-    const float *var = param_read(op->params[PARAM_VAR]);
-    const float *weight = c->affine ? param_read(op->params[PARAM_WEIGHT]) : NULL;
-    const float *bias = c->affine ? param_read(op->params[PARAM_BIAS]) : NULL;
+    const float *mean = param_read(op->params[BATCH_NORM_MEAN]);
+    const float *var = param_read(op->params[BATCH_NORM_VAR]);
+    const float *weight = c->affine ? param_read(op->params[BATCH_NORM_WEIGHT]) : NULL;
+    const float *bias = c->affine ? param_read(op->params[BATCH_NORM_BIAS]) : NULL;
     for (int64_t i = 0; i < c->n; i++) {
         double scale = (weight ? (double)weight[i] : 1) / sqrt((double)var[i] + EPS);
         by[i] = (float)scale;
@@ -59,12 +59,12 @@ static struct nn_val *norm(struct graph *g, const char *name, struct nn_val *con
     struct nn_init zeros = {INIT_ZEROS, 0, 0}, ones = {INIT_ONES, 0, 0};
     graph_push(g, name);
     if (affine) {
-        params[PARAM_WEIGHT] = nn_param(g, "weight", &conf.n, 1, ones, true);
-        params[PARAM_BIAS] = nn_param(g, "bias", &conf.n, 1, zeros, true);
+        params[BATCH_NORM_WEIGHT] = nn_param(g, "weight", &conf.n, 1, ones, true);
+        params[BATCH_NORM_BIAS] = nn_param(g, "bias", &conf.n, 1, zeros, true);
     }
-    params[PARAM_MEAN] = nn_param(g, "running_mean", &conf.n, 1, zeros, false);
-    params[PARAM_VAR] = nn_param(g, "running_var", &conf.n, 1, ones, false);
-    params[PARAM_COUNT] =
+    params[BATCH_NORM_MEAN] = nn_param(g, "running_mean", &conf.n, 1, zeros, false);
+    params[BATCH_NORM_VAR] = nn_param(g, "running_var", &conf.n, 1, ones, false);
+    params[BATCH_NORM_COUNT] =
         nn_param(g, "num_batches_tracked", (const int64_t[]){1}, 1, zeros, false);
     graph_pop(g);
     return nn_op(g, &op_batch_norm, in, n_in, params, affine ? 5 : 3, &conf,

@@ -12,6 +12,12 @@ struct op_norm_conf {
     int64_t n;
 };
 
-enum { PARAM_MEAN, PARAM_VAR, PARAM_COUNT, PARAM_WEIGHT, PARAM_BIAS };
+enum {
+    BATCH_NORM_MEAN,
+    BATCH_NORM_VAR,
+    BATCH_NORM_COUNT,
+    BATCH_NORM_WEIGHT,
+    BATCH_NORM_BIAS
+};
 
 #endif

@@ -54,7 +54,7 @@ static enum rc autodis_infer(const void *conf, const struct nn_shape *in, int n_
                              struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     const struct op_autodis_conf *c = conf;
-    *keep_width = KEEPS * c->channels;
+    *keep_width = DENSE_EMBED_KEEPS * c->channels;
     out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->dim}};
     if (nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one number, not %jd",
@@ -107,10 +107,10 @@ struct nn_val *nn_autodis(struct graph *g, const char *feature, struct nn_val *x
                           (intmax_t)channels, (double)temperature);
     double c = (double)channels;
     struct param *params[] = {
-        [PARAM_W] = named(g, "proj_w", feature, &channels, 1, sqrt(2.0 / (1 + c))),
-        [PARAM_M] = named(g, "proj_m", feature, (const int64_t[]){channels, channels}, 2,
-                          sqrt(1.0 / c)),
-        [PARAM_E] =
+        [DENSE_EMBED_W] = named(g, "proj_w", feature, &channels, 1, sqrt(2.0 / (1 + c))),
+        [DENSE_EMBED_M] = named(g, "proj_m", feature,
+                                (const int64_t[]){channels, channels}, 2, sqrt(1.0 / c)),
+        [DENSE_EMBED_E] =
             named(g, "meta_emb", feature, (const int64_t[]){channels, dim}, 2, 1)};
     struct op_autodis_conf conf = {
         .channels = channels, .dim = dim, .keep = keep, .temperature = temperature};

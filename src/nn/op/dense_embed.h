@@ -12,11 +12,17 @@ struct op_autodis_conf {
     float keep, temperature;
 };
 
-enum { PARAM_W, PARAM_M, PARAM_E };
+enum { DENSE_EMBED_W, DENSE_EMBED_M, DENSE_EMBED_E };
 
 /* What is kept of a row, c values each: after the rectifier, the shares; then, backwards,
  * slopes of the scores and in front of the rectifier.
  */
-enum { KEEP_H, KEEP_P, KEEP_DU, KEEP_DH, KEEPS };
+enum {
+    DENSE_EMBED_KEEP_H,
+    DENSE_EMBED_KEEP_P,
+    DENSE_EMBED_KEEP_DU,
+    DENSE_EMBED_KEEP_DH,
+    DENSE_EMBED_KEEPS
+};
 
 #endif

@@ -17,7 +17,7 @@ static enum rc cell_infer(const void *conf, const struct nn_shape *in, int n_in,
 {
     int64_t w = nn_shape_width(&in[CELL_H]);
     out[0] = in[CELL_H];
-    *keep_width = (KEEP_H + 1) * w;
+    *keep_width = (GRU_KEEP_H + 1) * w;
     for (int i = 0; i < CELL_H; i++)
         if (nn_shape_width(&in[i]) != 3 * w || in[i].axis != in[CELL_H].axis)
             return err_set(err, RC_INVAL, "a state of %jd values takes %jd, not %jd",
@@ -87,7 +87,7 @@ static enum rc gru_infer(const void *conf, const struct nn_shape *in, int n_in,
 {
     const struct op_gru_conf *c = conf;
     out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->width}};
-    *keep_width = KEEP_ALL * c->width;
+    *keep_width = GRU_KEEP_ALL * c->width;
     if (in[0].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes values of positions");
     if (n_in == 2 && (in[1].axis != in[0].axis || nn_shape_width(&in[1]) != 1))
@@ -139,13 +139,13 @@ static void gru_onnx(struct onnx *o, const struct onnx_op *op)
     int64_t w = c->width, three = 3 * w, one = 1;
     float *zeros = mem_calloc((size_t)three, sizeof(float));
     const char *bias[] = {onnx_floats(o, zeros, (const int64_t[]){1, three}, 2),
-                          put_turned(o, op->params[PARAM_BIAS], w)};
+                          put_turned(o, op->params[GRU_BIAS], w)};
     mem_free(zeros);
     const char *both = onnx_node(
         o, &(struct onnx_node){
                .type = "Concat", .in = bias, .n_in = 2, .attrs = {ONNX_INT("axis", 1)}});
     const char *in[] = {put_swapped(o, NULL, op->x[0]), put_order(o, w),
-                        put_turned(o, op->params[PARAM_W], w), both};
+                        put_turned(o, op->params[GRU_W], w), both};
     const char *y =
         onnx_node(o, &(struct onnx_node){.type = "GRU",
                                          .in = in,
@@ -191,8 +191,8 @@ static void weighted_gru_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct op_gru_conf *c = op->conf;
     struct scan_params p = {
-        .w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[PARAM_W])),
-        .bias = onnx_param(o, op->params[PARAM_BIAS]),
+        .w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[GRU_W])),
+        .bias = onnx_param(o, op->params[GRU_BIAS]),
         .width = c->width};
     const char *x[] = {put_swapped(o, NULL, op->x[0]), put_swapped(o, NULL, op->x[1])};
     struct onnx_scan scan = {.first = put_zeros(o, op->x[0], c->width),
@@ -247,7 +247,7 @@ static struct nn_val *seq_gru(struct graph *g, const char *name, int layer,
     graph_pop(g);
     struct op_gru_conf conf = {.width = width, .precision = g->options.precision};
     struct nn_val *a = nn_linear_rows(g, w_in, b_in, 0, three, x);
-    struct param *params[] = {[PARAM_W] = w, [PARAM_BIAS] = b};
+    struct param *params[] = {[GRU_W] = w, [GRU_BIAS] = b};
     struct nn_val *both[] = {a, weights};
     return nn_op(g, weights ? &op_weighted_gru : &op_gru, both, weights ? 2 : 1, params,
                  2, &conf, sizeof(conf));

@@ -7,7 +7,15 @@
 #include "tensor/gemm.h"
 
 /* What is kept of a position, in units of the width. */
-enum { KEEP_R, KEEP_Z, KEEP_N, KEEP_BN, KEEP_H, KEEP_DB, KEEP_ALL = KEEP_DB + 3 };
+enum {
+    GRU_KEEP_R,
+    GRU_KEEP_Z,
+    GRU_KEEP_N,
+    GRU_KEEP_BN,
+    GRU_KEEP_H,
+    GRU_KEEP_DB,
+    GRU_KEEP_ALL = GRU_KEEP_DB + 3
+};
 
 enum { CELL_A, CELL_B, CELL_H };
 
@@ -16,6 +24,6 @@ struct op_gru_conf {
     enum gemm_precision precision;
 };
 
-enum { PARAM_W, PARAM_BIAS };
+enum { GRU_W, GRU_BIAS };
 
 #endif

@@ -33,7 +33,7 @@ struct nn_val *nn_next_loss(struct graph *g, struct nn_val *states, struct nn_va
                             struct nn_val *others)
 {
     struct nn_val *in[] = {states, next, others};
-    return nn_op(g, &op_next_loss, in, N_IN, NULL, 0, NULL, 0);
+    return nn_op(g, &op_next_loss, in, NEXT_N_IN, NULL, 0, NULL, 0);
 }
 
 static enum rc tell_infer(const void *conf, const struct nn_shape *in, int n_in,

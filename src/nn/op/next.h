@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-enum { IN_STATE, IN_NEXT, IN_OTHER, N_IN };
+enum { NEXT_IN_STATE, NEXT_IN_NEXT, NEXT_IN_OTHER, NEXT_N_IN };
 
 enum { TELL_X, TELL_HAPPENED, TELL_OTHERS, TELL_WEIGHT };
 

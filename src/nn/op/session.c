@@ -13,10 +13,11 @@
 static enum rc session_infer(const void *conf, const struct nn_shape *in, int n_in,
                              struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    *keep_width = KEEP_ALL;
-    out[0] = in[IN_X];
-    if (in[IN_X].axis == AXIS_BATCH || in[IN_NODE].axis != in[IN_X].axis ||
-        nn_shape_width(&in[IN_NODE]) != 1 || in[IN_X].n_dims != 1 || in[IN_X].dims[0] % 2)
+    *keep_width = SESSION_KEEP_ALL;
+    out[0] = in[SESSION_X];
+    if (in[SESSION_X].axis == AXIS_BATCH || in[SESSION_NODE].axis != in[SESSION_X].axis ||
+        nn_shape_width(&in[SESSION_NODE]) != 1 || in[SESSION_X].n_dims != 1 ||
+        in[SESSION_X].dims[0] % 2)
         return err_set(err, RC_INVAL,
                        "takes an even number of values and one number per position");
     return RC_OK;
@@ -84,9 +85,10 @@ static const char *put_means(struct onnx *o, const char *edges, const char *firs
 
 static void session_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    int64_t width = op->in[IN_X].dims[0];
-    const char *mask = onnx_mask_column(o, op->in[IN_X].axis), *x = op->x[IN_X];
-    const char *same = put_same(o, onnx_flat(o, op->x[IN_NODE], &op->in[IN_NODE]), mask);
+    int64_t width = op->in[SESSION_X].dims[0];
+    const char *mask = onnx_mask_column(o, op->in[SESSION_X].axis), *x = op->x[SESSION_X];
+    const char *same =
+        put_same(o, onnx_flat(o, op->x[SESSION_NODE], &op->in[SESSION_NODE]), mask);
     const char *firsts = put_firsts(o, same, mask);
     /* row t: which positions are the node of position t + 1 */
     const char *none = onnx_with(o, "Mul", NULL, put_slice(o, same, 0, 1, 1), 0);

@@ -5,12 +5,18 @@
 
 #include "nn/op.h"
 
-enum { IN_X, IN_NODE };
+enum { SESSION_X, SESSION_NODE };
 
 /* What is kept of a position: the first position of the same node; whether the step from
  * here to the next joins two nodes that no step before did; and, at the first position
  * of a node, how many nodes lead to it and to how many it leads.
  */
-enum { KEEP_FIRST, KEEP_NEW, KEEP_COME, KEEP_GO, KEEP_ALL };
+enum {
+    SESSION_KEEP_FIRST,
+    SESSION_KEEP_NEW,
+    SESSION_KEEP_COME,
+    SESSION_KEEP_GO,
+    SESSION_KEEP_ALL
+};
 
 #endif

@@ -59,8 +59,19 @@ const struct jobspec_backend *jobspec_backend_find(const char *name); /* NULL: n
 /* The one of a job that names none. */
 const struct jobspec_backend *jobspec_backend_for(bool image);
 bool jobspec_backend_runs_images(const char *name); /* false also when there is none */
-extern const char job_backend_list[];               /* "|local|container" */
-#define JOB_BACKEND_WORDS (job_backend_list + 1)    /* for field tables */
+extern const char jobspec_backend_list[];           /* "|local|container" */
+extern const char jobspec_backend_help[];        /* of the field: what each one takes */
+extern const char jobspec_backend_option_help[]; /* all settings that there are */
+#define JOB_BACKEND_WORDS (jobspec_backend_list + 1) /* for field tables */
+
+/* Settings that one backend alone has: one line of backend_options.def each. */
+typedef const char *jobspec_check_fn(struct str value);
+struct jobspec_option {
+    const char *backend, *name;
+    jobspec_check_fn *check; /* NULL: any text */
+    const char *help;
+};
+const struct jobspec_option *jobspec_option_at(size_t i); /* NULL behind the last */
 
 /* For field tables: NULL, or what is wrong. */
 const char *jobspec_check_name(struct str value);
@@ -75,6 +86,14 @@ const char *jobspec_check_array_element(struct str value);
 const char *jobspec_check_image(struct str value);
 /* [A-Za-z_][A-Za-z0-9_]* */
 const char *jobspec_check_variable(struct str name);
+const char *jobspec_check_pull(struct str value); /* of images */
+/* Of Slurm: a value that is one word and no option. */
+const char *jobspec_check_slurm(struct str value);
+const char *jobspec_check_slurm_time(struct str value);
+const char *jobspec_check_slurm_poll(struct str value);
+const char *jobspec_check_count(struct str value); /* 1 to 1024 */
+const char *jobspec_check_view(struct str value);  /* mount or plain */
+const char *jobspec_check_path(struct str value);  /* absolute */
 
 #define SCHEMA_P(n) jobspec_##n
 #define SCHEMA_DEF(n) jobspec_##n##_def
@@ -96,5 +115,8 @@ const char *jobspec_check_variable(struct str name);
 #undef SCHEMA_WORD
 
 extern const struct schema_family schema_family_job;
+
+/* The value of a setting of its backend; NULL: it has none. */
+const char *jobspec_backend_option(const struct jobspec_JobSpec *s, const char *name);
 
 #endif

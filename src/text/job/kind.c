@@ -107,21 +107,78 @@ static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
                  b->name, jobspec_backend_for(true)->name);
 }
 
-/* Where the value of a field stands, for the caret. */
-static struct span at_field(const struct jobspec_JobSpec *s, const char *field,
-                            const char *key)
+/* Where the value of a field stands, for the caret. Not looked for when there are more
+ * problems than are shown: each look goes through the whole field.
+ */
+static struct span at_entry(const struct jobspec_JobSpec *s, const struct diags *d,
+                            const char *field, const char *key)
+{
+    if (d->list.n >= DIAGS_MAX)
+        return s->base.node->at;
+    const struct node *n = node_find(s->base.node, field);
+    const struct node *value = n ? node_find(n, key) : n;
+    return value ? value->at : s->base.node->at;
+}
+
+static struct span at_field(const struct jobspec_JobSpec *s, const char *field)
 {
     const struct node *n = node_find(s->base.node, field);
-    const struct node *value = n && key ? node_find(n, key) : n;
-    return value ? value->at : s->base.node->at;
+    return n ? n->at : s->base.node->at;
+}
+
+static const struct jobspec_option *find_option(const char *backend, const char *name)
+{
+    const struct jobspec_option *o;
+    for (size_t i = 0; (o = jobspec_option_at(i)); i++)
+        if (strcmp(o->backend, backend) == 0 && strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
+}
+
+/* "'pull', 'shm_size'", or "none". */
+static void list_options(const char *backend, struct buf *out)
+{
+    const struct jobspec_option *o;
+    for (size_t i = 0; (o = jobspec_option_at(i)); i++)
+        if (strcmp(o->backend, backend) == 0)
+            buf_printf(out, "%s'%s'", out->n ? ", " : "", o->name);
+    if (!out->n)
+        buf_puts(out, "none");
+}
+
+/* Each backend has settings of its own; what another one has is an error. */
+static void check_backend_options(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    const struct jobspec_backend *b =
+        s->has_backend ? jobspec_backend_find(s->backend) : NULL;
+    if (!b)
+        b = jobspec_backend_for(s->has_image);
+    for (int64_t i = 0; i < s->n_backend_option; i++) {
+        const char *name = s->backend_option[i].key;
+        const struct jobspec_option *o = find_option(b->name, name);
+        const char *wrong =
+            o && o->check ? o->check(str_c(s->backend_option[i].value)) : NULL;
+        struct span at = at_entry(s, d, "backend_option", name);
+        struct buf has;
+        buf_init(&has, 1000);
+        list_options(b->name, &has);
+        if (!o)
+            diag_add(d, DIAG_ERROR, E3021, at,
+                     "the %s backend has no setting '%.60s'; it has %s", b->name, name,
+                     buf_str(&has));
+        else if (wrong)
+            diag_add(d, DIAG_ERROR, E3021, at, "'%s' of the %s backend: '%.100s': %s",
+                     name, b->name, s->backend_option[i].value, wrong);
+        buf_release(&has);
+    }
 }
 
 static void check_image(const struct jobspec_JobSpec *s, struct diags *d)
 {
     const char *wrong = s->has_image ? jobspec_check_image(str_c(s->image)) : NULL;
     if (wrong)
-        diag_add(d, DIAG_ERROR, E3017, at_field(s, "image", NULL),
-                 "'image': '%.200s': %s", s->image, wrong);
+        diag_add(d, DIAG_ERROR, E3017, at_field(s, "image"), "'image': '%.200s': %s",
+                 s->image, wrong);
 }
 
 /* A container gets its variables as lines of a file. */
@@ -130,10 +187,10 @@ static void check_env(const struct jobspec_JobSpec *s, struct diags *d)
     for (int64_t i = 0; i < s->n_env; i++) {
         const char *name = s->env[i].key, *wrong = jobspec_check_variable(str_c(name));
         if (wrong)
-            diag_add(d, DIAG_ERROR, E3018, at_field(s, "env", name),
+            diag_add(d, DIAG_ERROR, E3018, at_entry(s, d, "env", name),
                      "'env': '%.100s': %s", name, wrong);
         else if (s->has_image && strpbrk(s->env[i].value, "\r\n"))
-            diag_add(d, DIAG_ERROR, E3018, at_field(s, "env", name),
+            diag_add(d, DIAG_ERROR, E3018, at_entry(s, d, "env", name),
                      "'env': %.100s holds a line end, which cannot be given to a "
                      "container",
                      name);
@@ -182,6 +239,7 @@ static void job_kind_check(struct conf *c, struct diags *diags)
     check_command(s, diags);
     check_hp(s, diags);
     check_backend(s, diags);
+    check_backend_options(s, diags);
     check_image(s, diags);
     check_env(s, diags);
     check_roles(s, diags);

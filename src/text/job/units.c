@@ -128,6 +128,13 @@ const char *jobspec_check_size(struct str value)
                                         : "memory is written like 4Gi, 512Mi or in bytes";
 }
 
+const char *jobspec_check_pull(struct str value)
+{
+    if (str_is(value, "always") || str_is(value, "missing") || str_is(value, "never"))
+        return NULL;
+    return "images are pulled always, missing or never";
+}
+
 const char *jobspec_check_duration(struct str value)
 {
     double seconds;

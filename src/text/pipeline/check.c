@@ -185,17 +185,18 @@ static void check_prepare(struct pc_check *x, const struct pc_EasyRecConfig *con
 }
 
 /* Nothing is enforced while loading, but a run cannot do without these. */
-static void check_sections(struct pc_check *x)
+static void check_sections(struct pc_check *x, bool data_only)
 {
     const struct pc_EasyRecConfig *c = x->conf;
     const struct {
         const void *section;
         const char *name;
-    } needed[] = {{c->train_config, "train_config"},
-                  {c->data_config, "data_config"},
-                  {c->model_config, "model_config"}};
+        bool of_data;
+    } needed[] = {{c->train_config, "train_config", false},
+                  {c->data_config, "data_config", true},
+                  {c->model_config, "model_config", false}};
     for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-        if (!needed[i].section)
+        if (!needed[i].section && (needed[i].of_data || !data_only))
             schema_report(x->diags, DIAG_ERROR, E0301, &c->base, NULL, "there is no %s",
                           needed[i].name);
 }
@@ -219,14 +220,15 @@ void pipeline_check(struct conf *c, struct diags *diags)
 {
     struct pc_check x;
     check_prepare(&x, c->data, diags);
-    check_sections(&x);
-    check_paths(&x);
-    if (x.conf->train_config)
+    check_sections(&x, c->data_only);
+    if (!c->data_only)
+        check_paths(&x);
+    if (x.conf->train_config && !c->data_only)
         check_train(&x);
     if (x.data)
         check_data(&x);
     check_features(&x);
-    if (x.model_config) {
+    if (x.model_config && !c->data_only) {
         check_groups(&x);
         check_model(&x);
         check_tables(&x);

@@ -242,7 +242,8 @@ static void check_num_class(struct pc_check *x, const struct pc_task *t,
     const char *needs = NULL;
     if (!f)
         return;
-    if ((l->binary_cross_entropy || l->binary_focal_loss) && t->num_class != 1)
+    if ((l->binary_cross_entropy || l->binary_focal_loss || l->log_loss) &&
+        t->num_class != 1)
         needs = "1";
     else if (l->softmax_cross_entropy && t->num_class < 2)
         needs = "2 or more";
@@ -307,7 +308,7 @@ static struct outputs outputs_of(const struct pc_task *t)
         const struct pc_LossConfig *l = t->losses[i];
         o.y = o.y || l->l2_loss;
         o.probs = o.probs || l->binary_cross_entropy || l->binary_focal_loss ||
-                  l->softmax_cross_entropy || l->jrc_loss;
+                  l->log_loss || l->softmax_cross_entropy || l->jrc_loss;
         o.probs1 = o.probs1 || l->jrc_loss || l->softmax_cross_entropy;
     }
     return o;
@@ -322,15 +323,13 @@ static enum needs needs_of(const char *metric)
         const char *metric;
         enum needs needs;
     } rows[] = {
-        {"recall_at_k", NEEDS_SIMILARITY},    {"multiclass_auc", NEEDS_CLASSES},
-        {"accuracy", NEEDS_CLASSES},          {"mean_absolute_error", NEEDS_NUMBER},
-        {"mean_squared_error", NEEDS_NUMBER}, {"xauc", NEEDS_NUMBER},
-        {"grouped_xauc", NEEDS_NUMBER},
+#define METRIC(name_, msg_, file_, needs_, doc_) {#name_, NEEDS_##needs_},
+#include "text/pipeline/metrics.def"
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (strcmp(rows[i].metric, metric) == 0)
             return rows[i].needs;
-    return NEEDS_SCORE; /* auc, grouped_auc, normalized_entropy */
+    return NEEDS_SCORE; /* no other has a field */
 }
 
 static void check_metric_kind(struct pc_check *x, const struct pc_task *t,

@@ -41,6 +41,12 @@ static void check_role(const struct policy_PolicyRole *r, const char *name,
 static void policy_check(struct conf *c, struct diags *diags)
 {
     const struct policy_Policy *p = c->data;
+    if (!p->has_policy || !*p->policy)
+        schema_report(diags, DIAG_ERROR, E0209, &p->base, "policy",
+                      "a policy file begins with its name: `policy: NAME`");
+    if (!p->submitter && !p->admin)
+        schema_report(diags, DIAG_ERROR, E0209, &p->base, "submitter",
+                      "the policy restricts nobody: give rules for submitter or admin");
     check_role(p->submitter, "submitter", diags);
     check_role(p->admin, "admin", diags);
 }

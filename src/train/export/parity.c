@@ -22,6 +22,7 @@ struct parity {
     struct train_parity_result *result;
     const char *file;
     int64_t first; /* row of the file that the batch begins with */
+    struct train_where where;
     struct err *err;
 };
 
@@ -31,7 +32,7 @@ static enum rc feature_differs(const struct parity *p, const char *name, int64_t
     return err_coded(p->err, RC_INVAL, E2021,
                      "%s: row %jd: feature '%s': %s is %.9g in training, %.9g in the "
                      "export",
-                     p->file, (intmax_t)(p->first + row), name, what, train, export);
+                     p->file, (intmax_t)(p->first + row + 1), name, what, train, export);
 }
 
 /* Ids, weights or numbers [a, a_end) against [b, b_end). */
@@ -118,13 +119,13 @@ static enum rc compare_output(const struct parity *p, const struct train_score_o
         if (d > p->result->largest) {
             p->result->largest = d;
             snprintf(p->result->where, sizeof(p->result->where), "%s, row %jd", o->name,
-                     (intmax_t)(p->first + row));
+                     (intmax_t)(p->first + row + 1));
         }
         if (!(d <= p->o->tolerance * (1 + fabs(x))))
             return err_coded(
                 p->err, RC_INVAL, E2021,
                 "%s: row %jd: output '%s' is %.9g in training, %.9g in the export",
-                p->file, (intmax_t)(p->first + row), o->name, x, y);
+                p->file, (intmax_t)(p->first + row + 1), o->name, x, y);
     }
     return RC_OK;
 }
@@ -132,11 +133,15 @@ static enum rc compare_output(const struct parity *p, const struct train_score_o
 static enum rc compare_batch(const struct parity *p, const struct batch *b)
 {
     enum rc rc = train_scorer_run(p->train, b, p->err);
-    if (rc)
+    if (rc) {
+        train_where_name(&p->where, p->err);
         return err_wrap(p->err, rc, "training");
+    }
     rc = train_scorer_run(p->export, b, p->err);
-    if (rc)
+    if (rc) {
+        train_where_name(&p->where, p->err);
         return err_wrap(p->err, rc, "export");
+    }
     for (int64_t r = 0; r < b->n && !rc; r++) {
         rc = compare_features(p, r);
         for (size_t i = 0; i < p->n_outputs && !rc; i++)
@@ -163,6 +168,7 @@ static enum rc compare_all(struct parity *p, struct train_export *x, struct diag
             break;
         p->file = train_predict_input_file(&in);
         p->first = in.place.at.row >= b.n ? in.place.at.row - b.n : before;
+        train_predict_input_where(&in, b.n, &p->where);
         rc = compare_batch(p, &b);
     }
     if (!rc && p->result->rows == 0)
@@ -170,6 +176,7 @@ static enum rc compare_all(struct parity *p, struct train_export *x, struct diag
     batch_release(&b);
     data_schema_release(&schema);
     train_predict_input_release(&in);
+    train_where_release(&p->where);
     return rc;
 }
 

@@ -2,7 +2,8 @@
 /* A ring of batches. A thread takes the next ticket together with the rows that belong to
  * it, so tickets follow the input; the caller's thread takes the results out by ticket
  * and writes them. The first failure in the order of the rows is the one that is
- * reported.
+ * reported. Of several ranks every one reads all rows, which is cheap against scoring them,
+ * and takes those of its own parts.
  */
 #include "train/export/predict.h"
 
@@ -10,9 +11,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "nn/onnx.h"
 #include "train/export/predict_private.h"
-#include "train/where.h"
+#include "train/outside.h"
 
 #define SLOTS_PER_THREAD 3
 
@@ -24,8 +26,11 @@ struct pslot {
     int64_t file;              /* whose schema it is; -1: none yet */
     struct batch rows, out;
     struct train_predict_place behind;
+    int64_t part;             /* of the output, that its rows go to */
+    bool ends;                /* that part */
     struct train_where where; /* its rows */
-    int64_t nulls;            /* rows with an output that is not finite */
+    struct train_outside outside;
+    int64_t nulls; /* rows with an output that is not finite */
     enum rc rc;
     struct err err;
     bool unread; /* its rows could not be read; the message says where */
@@ -34,16 +39,18 @@ struct pslot {
 struct ring {
     struct train_predict_input *in; /* used under read_lock */
     const struct train_predict_columns *columns;
-    pthread_mutex_t read_lock; /* taken before `lock` */
-    int64_t next;              /* ticket; read_lock */
-    int64_t most;              /* tickets; 0: all */
+    pthread_mutex_t read_lock;          /* taken before `lock` */
+    int64_t next;                       /* ticket; read_lock */
+    int64_t most;                       /* batches; 0: all */
+    struct train_predict_dealer dealer; /* read_lock */
     pthread_mutex_t lock;
     pthread_cond_t moved; /* a slot changed its state, or `end`, `stop` */
     int64_t end;          /* tickets in all, once known; else -1 */
     bool stop;
     struct pslot *slots;
     int64_t n_slots;
-    int64_t nulls; /* in rows that were written */
+    int64_t nulls;                /* in rows that were written */
+    struct train_outside outside; /* likewise */
 };
 
 struct worker {
@@ -83,15 +90,20 @@ static void set_end(struct ring *r, struct pslot *s)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Their places are not known when malformed rows between them were left out. */
-static void set_where(const struct train_predict_input *in, struct pslot *s)
+/* The next rows of this rank; none at the end. */
+static enum rc read_own(struct ring *r, struct pslot *s)
 {
-    const struct reader_cursor *from = &in->from;
-    s->where.n = s->rows.n > 0 && from->bad == in->place.at.bad;
-    s->where.at[0] = (struct dataset_part){
-        .path = train_predict_input_file(in), .row = from->row + 1, .n = s->rows.n};
-    if (in->reader->ops->delimited && from->line > 0)
-        s->where.at[0].line = from->line + from->back;
+    do {
+        if (r->most && r->dealer.seen == r->most) {
+            s->rows.n = 0;
+            return RC_OK;
+        }
+        enum rc rc =
+            train_predict_input_next(r->in, &s->schema, &s->file, &s->rows, &s->err);
+        if (rc || s->rows.n == 0)
+            return rc;
+    } while (!train_predict_deal(&r->dealer, s->rows.n, &s->part, &s->ends));
+    return RC_OK;
 }
 
 /* The rows of the next ticket, under read_lock; NULL at the end. */
@@ -101,11 +113,7 @@ static struct pslot *take_rows(struct ring *r)
     if (r->end >= 0 || !wait_free(r, s))
         return NULL;
     s->err = (struct err){0};
-    if (r->most && r->next == r->most) {
-        set_end(r, s);
-        return NULL;
-    }
-    s->rc = train_predict_input_next(r->in, &s->schema, &s->file, &s->rows, &s->err);
+    s->rc = read_own(r, s);
     if (!s->rc && s->rows.n == 0) {
         set_end(r, s);
         return NULL;
@@ -113,7 +121,7 @@ static struct pslot *take_rows(struct ring *r)
     s->unread = s->rc != RC_OK;
     s->behind = r->in->place;
     if (!s->rc)
-        set_where(r->in, s);
+        train_predict_input_where(r->in, s->rows.n, &s->where);
     r->next++;
     if (s->rc) { /* nothing can be read behind it */
         pthread_mutex_lock(&r->lock);
@@ -135,6 +143,9 @@ static void *work(void *arg)
             return NULL;
         if (!s->rc)
             s->rc = train_scorer_run(w->scorer, &s->rows, &s->err);
+        if (!s->rc)
+            train_outside_add(&s->outside, w->scorer->session->plan, w->scorer->features,
+                              &s->where);
         if (!s->rc)
             s->rc = train_predict_columns_fill(r->columns, w->scorer, &s->rows, &s->out,
                                                &s->nulls, &s->err);
@@ -170,8 +181,15 @@ static enum rc write_all(struct ring *r, struct train_predict_output *out,
                 err_wrap(err, rc, "%s: the batch that ends with row %jd",
                          r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
         } else {
-            rc = train_predict_output_add(out, &s->out, &s->behind, err);
+            rc =
+                train_predict_output_add(out,
+                                         &(struct train_predict_rows){.rows = &s->out,
+                                                                      .behind = s->behind,
+                                                                      .part = s->part,
+                                                                      .ends = s->ends},
+                                         err);
             r->nulls += s->nulls;
+            train_outside_merge(&r->outside, &s->outside);
         }
         train_predict_columns_clear(r->columns, &s->out);
         set_state(r, s, SLOT_FREE);
@@ -204,6 +222,8 @@ static void ring_release(struct ring *r)
         train_predict_columns_clear(r->columns, &s->out);
         batch_release(&s->out);
         batch_release(&s->rows);
+        train_where_release(&s->where);
+        train_outside_release(&s->outside);
         data_schema_release(&s->schema);
     }
     mem_free(r->slots);
@@ -246,12 +266,46 @@ static const struct writer_ops *same_format(const struct train_predict_input *in
     return w && !w->scheme ? w : &writer_parquet; /* a service has no files of its own */
 }
 
+static void keep_outside(const struct train_session *s, struct train_outside *o,
+                         struct train_predict_summary *summary)
+{
+    struct buf b;
+    buf_init(&b, (size_t)1 << 24);
+    train_outside_take(o, s->plan, &b);
+    summary->outside = mem_strdup(buf_str(&b));
+    buf_release(&b);
+    train_outside_release(o);
+}
+
+/* What all ranks have to say about the rows, on all of them. */
+static enum rc sum_up(struct comm *comm, struct train_predict_summary *summary,
+                      struct err *err)
+{
+    void *all = NULL;
+    int64_t n = 0;
+    if (comm_world(comm) == 1)
+        return RC_OK;
+    enum rc rc = comm_all_reduce(comm, comm_i64(&summary->nulls), 1, COMM_SUM, err);
+    const char *own = summary->outside ? summary->outside : "";
+    if (!rc)
+        rc = comm_gather_bytes(comm, own, (int64_t)strlen(own), &all, &n, err);
+    if (!rc) {
+        mem_free(summary->outside);
+        summary->outside = mem_strndup(all, (size_t)n);
+    }
+    mem_free(all);
+    return rc;
+}
+
 static enum rc go_on(struct train_session *s, const struct train_predict_options *o,
                      struct train_predict_input *in,
                      const struct train_predict_columns *columns,
-                     struct train_predict_output *out, int64_t *nulls, struct err *err)
+                     struct train_predict_output *out,
+                     struct train_predict_summary *summary, struct err *err)
 {
-    struct ring ring = {.in = in, .columns = columns};
+    struct ring ring = {
+        .in = in, .columns = columns, .dealer = train_predict_dealer_of(out)};
+    int64_t before = out->rows;
     enum rc rc = RC_OK;
     if (out->done)
         return RC_OK;
@@ -263,10 +317,14 @@ static enum rc go_on(struct train_session *s, const struct train_predict_options
         ring.most = o->steps - out->batches;
     if (!rc)
         rc = run_threads(&ring, s, o->threads < 1 ? 1 : o->threads, out, err);
-    *nulls = ring.nulls;
-    if (!rc && out->rows == 0)
+    summary->nulls = ring.nulls;
+    keep_outside(s, &ring.outside, summary);
+    if (!rc && before + ring.dealer.seen == 0)
         rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->input);
-    return train_predict_output_finish(out, rc, err);
+    if (ring.dealer.ranks > 1)
+        out->next = in->place; /* behind the rows of all */
+    rc = train_predict_output_finish(out, rc, err);
+    return rc ? rc : sum_up(o->comm, summary, err);
 }
 
 /* What the graph reads for outputs with these names; false when one is not there. */
@@ -333,7 +391,7 @@ enum rc train_predict_run(struct train_session *s, const struct train_predict_op
     summary->before = out.rows;
     summary->done_before = out.done;
     if (!rc)
-        rc = go_on(s, o, &in, &columns, &out, &summary->nulls, err);
+        rc = go_on(s, o, &in, &columns, &out, summary, err);
     summary->rows = out.rows - summary->before;
     summary->parts = out.parts;
     train_predict_output_release(&out);
@@ -341,4 +399,10 @@ enum rc train_predict_run(struct train_session *s, const struct train_predict_op
     train_predict_input_release(&in);
     mem_free(needs);
     return rc;
+}
+
+void train_predict_summary_release(struct train_predict_summary *s)
+{
+    mem_free(s->outside);
+    s->outside = NULL;
 }

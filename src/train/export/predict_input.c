@@ -302,3 +302,14 @@ enum rc train_predict_input_next(struct train_predict_input *in,
             return rc;
     }
 }
+
+void train_predict_input_where(const struct train_predict_input *in, int64_t n,
+                               struct train_where *out)
+{
+    const struct reader_cursor *from = &in->from;
+    struct dataset_part part = {
+        .path = train_predict_input_file(in), .row = from->row + 1, .n = n};
+    if (in->reader->ops->delimited && from->line > 0)
+        part.line = from->line + from->back;
+    train_where_set(out, &part, from->bad != in->place.at.bad);
+}

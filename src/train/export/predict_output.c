@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part is committed before the note says so: killed in between, the run writes the same
  * part again. The note names the run by a hash over everything that the result depends
- * on, so that parts of different runs never meet in one directory.
+ * on, so that parts of different runs never meet in one directory. Of several ranks the first
+ * keeps the note, and says at the end that all parts are there; parts behind what the note
+ * knows are those of a run that was killed, and go.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "io/file.h"
 #include "io/guard.h"
 #include "train/export/export_private.h"
@@ -18,6 +21,32 @@
 
 #define STATE_MAX ((size_t)64 << 20)
 #define PART_ROWS 1000000
+#define PART_ROWS_OF_RANKS 65536
+
+struct train_predict_dealer
+train_predict_dealer_of(const struct train_predict_output *out)
+{
+    const struct train_predict_options *o = out->o;
+    struct train_predict_dealer d = {.part = out->parts, .ranks = 1};
+    if (!out->single) {
+        d.rank = comm_rank(o->comm);
+        d.ranks = comm_world(o->comm);
+    }
+    d.most = o->part_rows ? o->part_rows : d.ranks > 1 ? PART_ROWS_OF_RANKS : PART_ROWS;
+    return d;
+}
+
+bool train_predict_deal(struct train_predict_dealer *d, int64_t n, int64_t *part,
+                        bool *ends)
+{
+    *part = d->part;
+    d->rows += n;
+    d->seen++;
+    *ends = d->rows >= d->most;
+    d->part += *ends;
+    d->rows = *ends ? 0 : d->rows;
+    return *part % d->ranks == d->rank;
+}
 
 static char *state_path(const struct train_predict_output *out)
 {
@@ -115,6 +144,22 @@ static enum rc remove_parts(const char *dir, const char *keep, struct err *err)
     return rc;
 }
 
+/* Parts from `first` on, which a run left that was killed. */
+static enum rc remove_left(const char *dir, int64_t first, struct err *err)
+{
+    struct fs_names names = {0};
+    enum rc rc = fs_list(dir, &names, err);
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        char *path = fs_join(dir, names.at[i]);
+        intmax_t at = -1;
+        if (sscanf(names.at[i], "part-%jd.", &at) == 1 && at >= first)
+            rc = fs_remove_all(path, err);
+        mem_free(path);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
 static enum rc read_state(struct train_predict_output *out, struct err *err)
 {
     struct fs_names names = {0};
@@ -144,6 +189,28 @@ static enum rc read_state(struct train_predict_output *out, struct err *err)
     return rc ? err_wrap(err, rc, "output '%s'", out->o->output) : RC_OK;
 }
 
+/* The first rank prepares the directory; the others find it so. */
+static enum rc open_dir(struct train_predict_output *out, struct err *err)
+{
+    const struct train_predict_options *o = out->o;
+    bool first = comm_rank(o->comm) == 0, many = comm_world(o->comm) > 1;
+    enum rc rc = first ? train_model_lock_take(o->output, "output", &out->lock, err)
+                       : comm_barrier(o->comm, err);
+    if (!rc && (first || !o->overwrite))
+        rc = read_state(out, err);
+    if (!rc && first && many && out->replaces) {
+        rc = remove_parts(o->output, "", err);
+        out->replaces = false;
+    }
+    if (!rc && first && !out->done && !out->replaces)
+        rc = remove_left(o->output, out->parts, err);
+    if (!rc && first && out->parts == 0 && !out->done &&
+        !out->replaces) /* the first part is this run's as well */
+        rc = write_state(out, err);
+    out->before = (struct train_predict_counts){out->rows, out->parts, out->batches};
+    return !rc && first ? comm_barrier(o->comm, err) : rc;
+}
+
 enum rc train_predict_output_open(struct train_predict_output *out,
                                   const struct train_predict_options *o,
                                   const struct writer_ops *format,
@@ -171,21 +238,14 @@ enum rc train_predict_output_open(struct train_predict_output *out,
                          "%s/out.parquet",
                          o->output, o->output);
     rc = io_guard_dir(o->output, files, err);
-    if (!rc)
-        rc = train_model_lock_take(o->output, "output", &out->lock, err);
-    if (!rc)
-        rc = read_state(out, err);
-    if (!rc && out->parts == 0 && !out->done &&
-        !out->replaces) /* the first part is this run's as well */
-        rc = write_state(out, err);
-    return rc;
+    return rc ? rc : open_dir(out, err);
 }
 
 static enum rc open_part(struct train_predict_output *out, struct err *err)
 {
     const char *suffix = out->format->suffixes;
     size_t n = strcspn(suffix, "|");
-    char *name = mem_printf("part-%05jd.%.*s", (intmax_t)out->parts, (int)n, suffix);
+    char *name = mem_printf("part-%05jd.%.*s", (intmax_t)out->part, (int)n, suffix);
     out->path = out->single ? mem_strdup(out->o->output) : fs_join(out->o->output, name);
     mem_free(name);
     struct writer_conf conf = {.quota = out->o->data ? train_source_quota(out->o->data)
@@ -208,24 +268,42 @@ static enum rc end_part(struct train_predict_output *out, struct err *err)
         return rc;
     out->parts += w != NULL;
     out->part_rows = 0;
-    return out->single ? RC_OK : write_state(out, err);
+    return out->single || comm_world(out->o->comm) > 1 ? RC_OK : write_state(out, err);
 }
 
-enum rc train_predict_output_add(struct train_predict_output *out, const struct batch *b,
-                                 const struct train_predict_place *behind,
-                                 struct err *err)
+enum rc train_predict_output_add(struct train_predict_output *out,
+                                 const struct train_predict_rows *add, struct err *err)
 {
-    int64_t most = out->o->part_rows ? out->o->part_rows : PART_ROWS;
+    if (!out->writer)
+        out->part = add->part;
     enum rc rc = out->writer ? RC_OK : open_part(out, err);
     if (!rc)
-        rc = writer_add(out->writer, b, err);
+        rc = writer_add(out->writer, add->rows, err);
     if (rc)
         return rc;
-    out->rows += b->n;
+    out->rows += add->rows->n;
     out->batches++;
-    out->part_rows += b->n;
-    out->next = *behind;
-    return out->part_rows >= most && !out->single ? end_part(out, err) : RC_OK;
+    out->part_rows += add->rows->n;
+    out->next = add->behind;
+    return add->ends && !out->single ? end_part(out, err) : RC_OK;
+}
+
+/* All ranks have written their parts: the first says so. */
+static enum rc end_of_all(struct train_predict_output *out, struct err *err)
+{
+    bool first = comm_rank(out->o->comm) == 0;
+    const struct train_predict_counts *b = &out->before; /* which the first counts */
+    int64_t sums[] = {out->rows - (first ? 0 : b->rows),
+                      out->parts - (first ? 0 : b->parts),
+                      out->batches - (first ? 0 : b->batches)};
+    enum rc rc =
+        comm_all_reduce(out->o->comm, comm_i64(sums), ARRAY_LEN(sums), COMM_SUM, err);
+    if (rc)
+        return rc;
+    out->rows = sums[0];
+    out->parts = sums[1];
+    out->batches = sums[2];
+    return first ? write_state(out, err) : RC_OK;
 }
 
 enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc,
@@ -237,7 +315,8 @@ enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc
         return rc;
     }
     out->done = true;
-    return end_part(out, err);
+    rc = end_part(out, err);
+    return rc || comm_world(out->o->comm) == 1 ? rc : end_of_all(out, err);
 }
 
 void train_predict_output_release(struct train_predict_output *out)

@@ -10,6 +10,7 @@
 #include "data/reader.h"
 #include "train/export/predict.h"
 #include "train/model_lock.h"
+#include "train/where.h"
 
 /* Between two batches of the input. */
 struct train_predict_place {
@@ -60,6 +61,10 @@ enum rc train_predict_input_next(struct train_predict_input *in,
                                  struct data_schema *schema, int64_t *file,
                                  struct batch *b, struct err *err) MUST_CHECK;
 
+/* Where those rows, n of them, come from. */
+void train_predict_input_where(const struct train_predict_input *in, int64_t n,
+                               struct train_where *out);
+
 /* --- predict_columns.c: what a result looks like --- */
 
 struct train_predict_columns {
@@ -90,6 +95,10 @@ void train_predict_columns_clear(const struct train_predict_columns *c,
 
 /* --- predict_output.c: parts and where to go on --- */
 
+struct train_predict_counts {
+    int64_t rows, parts, batches;
+};
+
 struct train_predict_output {
     const struct train_predict_options *o;
     const struct writer_ops *format;
@@ -98,9 +107,11 @@ struct train_predict_output {
     bool single;  /* one file rather than parts */
     struct writer *writer;
     char *path;        /* of the part that is open */
+    int64_t part;      /* its number */
     int64_t part_rows; /* so far */
     int64_t parts, rows, batches;
-    struct train_predict_place next; /* behind the last whole part */
+    struct train_predict_counts before; /* of runs before this one */
+    struct train_predict_place next;    /* behind the last whole part */
     bool done;
     bool replaces; /* parts of an older run, once the first part is whole */
     struct train_model_lock *lock; /* of a directory */
@@ -113,12 +124,33 @@ enum rc train_predict_output_open(struct train_predict_output *out,
                                   const struct data_schema *schema,
                                   const struct fs_names *files,
                                   struct err *err) MUST_CHECK;
-/* `behind`: the place in the input behind these rows. */
-enum rc train_predict_output_add(struct train_predict_output *out, const struct batch *b,
-                                 const struct train_predict_place *behind,
+/* Which part of the output the rows of a batch go to, and whose that part is: every rank
+ * reads all batches and deals them alike.
+ */
+struct train_predict_dealer {
+    int64_t part, rows; /* that the next rows go to, and what it has */
+    int64_t most;       /* rows of a part, the last one left out */
+    int64_t seen;       /* batches */
+    int rank, ranks;
+};
+struct train_predict_dealer
+train_predict_dealer_of(const struct train_predict_output *out);
+/* A batch of n rows; *ends: the part ends with it. False: it is another rank's. */
+bool train_predict_deal(struct train_predict_dealer *d, int64_t n, int64_t *part,
+                        bool *ends);
+/* Rows of a batch, where they come from and where they go to. */
+struct train_predict_rows {
+    const struct batch *rows;
+    struct train_predict_place behind; /* in the input, behind these rows */
+    int64_t part;
+    bool ends; /* the part */
+};
+enum rc train_predict_output_add(struct train_predict_output *out,
+                                 const struct train_predict_rows *add,
                                  struct err *err) MUST_CHECK;
 void train_predict_output_release(struct train_predict_output *out);
-/* Ends the last part; `rc` other than RC_OK leaves it out. Returns `rc` or what failed.
+/* Ends the last part, and the run when all ranks have; `rc` other than RC_OK leaves it out.
+ * Returns `rc` or what failed.
  */
 enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc,
                                     struct err *err) MUST_CHECK;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "data/rows.h"
 #include "data/sampler/edges.h"
 #include "train/export/predict_private.h"
@@ -47,6 +48,8 @@ struct seeker {
     int64_t file;
     struct batch rows, longer, out;
     struct train_predict_place behind;
+    int64_t part;             /* of the output, that its rows go to */
+    bool ends;                /* that part */
     VEC(int64_t) nodes, next; /* all users' nodes, one after the other */
     VEC(int64_t) at, next_at; /* where each user's begin, and the end */
     VEC(int64_t) from;        /* of each node: its user */
@@ -331,11 +334,17 @@ struct run {
     struct seeker *seekers; /* [n] */
     int64_t n;
     struct pool *pool;
+    struct train_predict_dealer dealer;
 };
 
+/* The next rows of this rank; none at the end. */
 static enum rc read_batch(struct run *r, struct seeker *x, struct err *err)
 {
-    enum rc rc = train_predict_input_next(&r->in, &x->schema, &x->file, &x->rows, err);
+    enum rc rc = RC_OK;
+    do
+        rc = train_predict_input_next(&r->in, &x->schema, &x->file, &x->rows, err);
+    while (!rc && x->rows.n &&
+           !train_predict_deal(&r->dealer, x->rows.n, &x->part, &x->ends));
     if (!rc && x->rows.n && !data_schema_equal(&x->schema, &r->tables.data))
         rc = err_coded(err, RC_INVAL, E2404,
                        "%s: its columns are not those of the first file",
@@ -366,12 +375,29 @@ static enum rc run_all(struct run *r, struct train_retrieve_summary *out, struct
                 err_wrap(err, rc, "%s: the batch that ends with row %jd",
                          r->in.files.at[x->behind.file], (intmax_t)x->behind.at.row);
             } else if (x->rows.n) {
-                rc = train_predict_output_add(&r->out, &x->out, &x->behind, err);
+                rc = train_predict_output_add(
+                    &r->out,
+                    &(struct train_predict_rows){.rows = &x->out,
+                                                 .behind = x->behind,
+                                                 .part = x->part,
+                                                 .ends = x->ends},
+                    err);
                 out->rows += x->rows.n;
                 out->found += x->found;
             }
         }
     }
+    return rc;
+}
+
+/* Of all ranks, on all of them. */
+static enum rc sum_up(struct comm *comm, struct train_retrieve_summary *out,
+                      struct err *err)
+{
+    int64_t sums[] = {out->rows, out->found};
+    enum rc rc = comm_all_reduce(comm, comm_i64(sums), ARRAY_LEN(sums), COMM_SUM, err);
+    out->rows = sums[0];
+    out->found = sums[1];
     return rc;
 }
 
@@ -440,6 +466,8 @@ static enum rc open_all(struct run *r, const struct train_predict_options *readi
         rc = train_predict_output_open(&r->out, &r->o->predict, result_format(r),
                                        &r->result, &r->in.files, err);
     }
+    if (!rc)
+        r->dealer = train_predict_dealer_of(&r->out);
     if (!rc && r->out.rows > 0 && !r->out.done)
         rc = train_predict_input_seek(&r->in, &r->out.next, err);
     if (!rc)
@@ -474,9 +502,13 @@ enum rc train_retrieve_run(struct train_session *s,
     out->leaves = r.tables.leaves;
     if (!rc && !r.out.done) {
         rc = run_all(&r, out, err);
-        if (!rc && r.out.rows == 0)
+        if (!rc && out->predict.before + r.dealer.seen == 0)
             rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->predict.input);
+        if (r.dealer.ranks > 1)
+            r.out.next = r.in.place; /* behind the rows of all */
         rc = train_predict_output_finish(&r.out, rc, err);
+        if (!rc)
+            rc = sum_up(o->predict.comm, out, err);
     }
     train_predict_output_release(&r.out);
     out->predict.rows = r.out.rows - out->predict.before;

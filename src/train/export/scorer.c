@@ -21,6 +21,8 @@ enum rc train_scorer_create(struct train_session *s, bool share,
     x->own = share;
     x->scratch = feature_scratch_create(s->plan);
     x->features = feature_batch_create(s->plan);
+    x->outputs = train_scorer_outputs(x->session, &x->n_outputs);
+    x->views = mem_calloc(x->n_outputs + 1, sizeof(*x->views));
     *out = x;
     return RC_OK;
 }
@@ -31,9 +33,20 @@ void train_scorer_destroy(struct train_scorer *s)
         return;
     feature_batch_destroy(s->features);
     feature_scratch_destroy(s->scratch);
+    mem_free(s->outputs);
+    mem_free(s->views);
     if (s->own)
         train_session_destroy(s->session);
     mem_free(s);
+}
+
+/* Copies that failed are told by the wait behind them. */
+static enum rc read_outputs(struct train_scorer *s, struct err *err)
+{
+    struct graph *g = s->session->model->graph;
+    for (size_t i = 0; i < s->n_outputs; i++)
+        s->views[i] = graph_read(g, s->outputs[i].val);
+    return graph_wait(g, err);
 }
 
 enum rc train_scorer_run(struct train_scorer *s, const struct batch *rows,
@@ -43,13 +56,15 @@ enum rc train_scorer_run(struct train_scorer *s, const struct batch *rows,
     enum rc rc = feature_run(s->session->plan, s->scratch, rows, NULL, s->features, err);
     if (!rc)
         rc = train_session_forward(s->session, s->features, false, &loss, err);
-    return rc;
+    return rc ? rc : read_outputs(s, err);
 }
 
 struct view train_scorer_view(const struct train_scorer *s, const char *output)
 {
-    struct graph *g = s->session->model->graph;
-    return graph_read(g, graph_output(g, output));
+    for (size_t i = 0; i < s->n_outputs; i++)
+        if (strcmp(s->outputs[i].name, output) == 0)
+            return s->views[i];
+    return (struct view){0};
 }
 
 static int by_name(const void *x, const void *y)

@@ -8,11 +8,17 @@
 
 #include "train/session.h"
 
+struct train_score_output;
+
 struct train_scorer {
     struct train_session *session;
     bool own; /* the session is its own */
     struct feature_scratch *scratch;
     struct feature_batch *features; /* of the last rows */
+    struct train_score_output
+        *outputs; /* [n_outputs], and what they were in the last rows */
+    struct view *views;
+    size_t n_outputs;
 };
 
 /* A prediction of the model: `width` floats per row. */
@@ -29,7 +35,9 @@ enum rc train_scorer_create(struct train_session *s, bool share,
                             struct train_scorer **out, struct err *err) MUST_CHECK;
 void train_scorer_destroy(struct train_scorer *s); /* NULL is fine */
 
-/* RC_* of the features and of the ids, with their messages. */
+/* RC_* of the features and of the ids, with their messages; of a device, what failed in its
+ * queue. On success all outputs have been copied from the device.
+ */
 enum rc train_scorer_run(struct train_scorer *s, const struct batch *rows,
                          struct err *err) MUST_CHECK;
 /* Of the last rows; valid until the next. */

@@ -46,7 +46,7 @@ static bool read_row(const struct table_source *s, int64_t i, float *out, struct
     const struct lookup_image *image = &s->rows->image;
     uint16_t halves[EMBED_DIM_MAX];
     bool whole = s->t->type == DT_F32;
-    if (image->read(image->arg, 0, i, 1, whole ? (void *)out : halves, err))
+    if (lookup_image_read(image, 0, i, 1, whole ? (void *)out : halves, err))
         return false;
     for (int64_t k = 0; !whole && k < s->t->dim; k++)
         out[k] = s->t->type == DT_F16 ? f16_to_f32(halves[k]) : bf16_to_f32(halves[k]);
@@ -205,7 +205,7 @@ static struct ckpt_st_source weights_source(const struct table_source *s,
 {
     static const struct {
         enum ckpt_st_type type;
-        st_rows_fn *fn;
+        ckpt_st_rows_fn *fn;
     } kinds[] = {
         [EXPORT_F32] = {ST_F32, f32_rows},    [EXPORT_BF16] = {ST_BF16, bf16_rows},
         [EXPORT_F16] = {ST_F16, f16_rows},    [EXPORT_INT8] = {ST_I8, int8_rows},

@@ -157,6 +157,8 @@ static enum rc put_all(const struct conf *conf, const struct train_export_option
         rc = put_onnx(s, dir, out->note, err);
     if (!rc)
         rc = train_export_put_samples(s, o, dir, &about.samples, err);
+    if (!rc) /* what was copied from the device is whole */
+        rc = graph_wait(s->model->graph, err);
     if (!rc)
         rc = train_export_put_manifest(&about, dir, &out->bytes, err);
     out->samples = about.samples;

@@ -27,6 +27,7 @@ class Params:
         self.dense, self.buffers, self.tables = {}, {}, {}
         self.touched = {}  # table -> set of rows used by the current batch
         self.training = True
+        self.dense_tables = ()  # tables that the dense optimizer trains, all rows at every step
 
     def draw(self, name, shape, low, high):
         r = random.Random(name)
@@ -47,12 +48,16 @@ class Params:
         return self.buffers[name]
 
     def table(self, name, rows, dim):
+        if name in self.dense_tables:
+            return self.get(name, (rows, dim), -0.7, 0.7)
         if name not in self.tables:
             self.tables[name] = self.draw(name, (rows, dim), -0.7, 0.7).requires_grad_()
         assert tuple(self.tables[name].shape) == (rows, dim), name
         return self.tables[name]
 
     def touch(self, name, ids):
+        if name in self.dense_tables:
+            return
         self.touched.setdefault(name, set()).update(ids)
 
 

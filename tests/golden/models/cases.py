@@ -8,16 +8,16 @@ import torch
 
 from blocks import (bce, cross_v1, cross_v2, din, fm, focal, interaction, jrc, linear,
                     mlp, mmoe, multi_window_din, normalised, pooling, self_attention, simple_attention, softmax_ce)
-from data import column, config, deep, sequence
+from data import BAGS, SEQS, column, config, deep, sequence
 
 CASES = {}
 
 
-def case(model, sample_weight=False, free=None, random=False, data="", items=None):
+def case(model, sample_weight=False, free=None, random=False, data="", items=None, dense_tables=()):
     """Registers a case; `free` gives ranges of parameters that the loss does not depend on.
     Training that draws random numbers is not compared, evaluation is. `data` goes into
     data_config. `items`: (names, common, hard) of what a sampler adds, hard(rows) -> how
-    many per row."""
+    many per row. `dense_tables`: names of tables that the dense optimizer trains."""
 
     def add(fn):
         CASES[fn.__name__] = {
@@ -26,6 +26,7 @@ def case(model, sample_weight=False, free=None, random=False, data="", items=Non
             "run": fn,
             "free": free or {},
             "random": random,
+            "dense_tables": list(dense_tables),
         }
         return fn
 
@@ -237,6 +238,13 @@ def multi_tower_din(p, b):
     return din_model(p, b, [6, 4], "nn.ReLU", "")
 
 
+@case(din_config("hidden_units: [6, 4]"), free=SHIFT,
+      dense_tables=[SEQS % 4 + "i_emb.weight", SEQS % 4 + "c_emb.weight", SEQS % 3 + "s__c_emb.weight",
+                    BAGS + "u_emb.weight"])
+def multi_tower_din_tables(p, b):
+    return din_model(p, b, [6, 4], "nn.ReLU", "")
+
+
 @case(din_config("hidden_units: [6, 4] activation: 'Dice'", "i"), free=SHIFT)
 def multi_tower_din_dice(p, b):
     return din_model(p, b, [6, 4], "Dice", "", "i")
@@ -255,6 +263,13 @@ def multi_tower_din_bn_dice(p, b):
 @case(din_config("hidden_units: [6] use_ln: true activation: 'nn.Sigmoid'"), free=SHIFT)
 def multi_tower_din_ln(p, b):
     return din_model(p, b, [6], "nn.Sigmoid", "ln")
+
+
+@case(group("a", "u i j c v w") + LOSS + " multi_tower { towers { input: 'a' mlp { hidden_units: [6] } } }\n",
+      dense_tables=[BAGS + x + "_emb.weight" for x in "icvw"])
+def multi_tower_tables(p, b):
+    h = mlp(p, "model.towers.a", deep(p, b, "u i j c v w".split()), [6])
+    return binary(linear(p, "model.output_mlp", h, 1), b)
 
 
 @case(group("wide", "u i c w", "WIDE") + group("deep", "u i v p") + LOSS +

@@ -103,11 +103,13 @@ def make(case):
         names, common, hard = case["items"]
         add_items(b, k, names.split(), common + k, hard(b["rows"]))
     p = Params()
-    p.training = False
+    p.training, p.dense_tables = False, case["dense_tables"]
     for b in batches:  # names and initial values
         run(case, p, b)
     p.training = True
     out = {"config": case["config"], "free": case["free"]}
+    if case["dense_tables"]:
+        out["dense_tables"] = case["dense_tables"]
     out["weights"], out["tables"] = dense_json(p), tables_json(p)
     out["batches"] = []
     for b in batches:

@@ -6,6 +6,10 @@
  * it, signal, what was written. It holds output and ends of workers in memory, so
  * everything that the supervisor knows came through that socket; it goes on when the
  * supervisor is killed, and is found again by the job's id, which is the handle.
+ *
+ * As with a cluster, it has a queue of its own (a job named `held` waits until the file `go`
+ * is in its directory), one question tells how all workers are, and addresses are given out
+ * when they start: variables have tokens until then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
+#include "backend/address.h"
 #include "backend/shim.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -39,7 +43,7 @@
 #define PATIENCE_MS 5000
 #define START_AFTER_MS 30 /* silence before workers that wait are started */
 
-enum ask { ASK_START, ASK_POLL, ASK_SIGNAL, ASK_LOGS, ASK_QUIT };
+enum ask { ASK_START, ASK_POLL, ASK_ALL, ASK_SIGNAL, ASK_LOGS, ASK_QUIT };
 
 struct request {
     enum ask what;
@@ -51,6 +55,7 @@ struct request {
 struct reply {
     enum backend_state state;
     struct backend_exit exit;
+    int64_t pid;
     int64_t n; /* bytes of the log behind it */
 };
 
@@ -58,6 +63,12 @@ struct answer {
     struct reply r;
     char data[PIECE_MAX];
 };
+
+/* What the supervisor knows of the workers, between two questions. */
+struct news {
+    struct reply of[WORKERS_MAX];
+};
+_Static_assert(sizeof(struct news) <= PIECE_MAX, "one answer tells of all workers");
 
 /* One worker, as the node knows it. */
 struct seat {
@@ -72,6 +83,7 @@ struct seat {
 };
 
 struct cluster {
+    const struct backend_job *job;
     int listener;
     int64_t asked; /* monotonic ns of the last request */
     struct seat seats[WORKERS_MAX];
@@ -118,6 +130,14 @@ static bool make_bridge(void)
            IP("link", "set", "br0", "up");
 }
 
+static bool held(const struct cluster *n)
+{
+    char *go = fs_join(n->job->dir, "go");
+    bool is = strcmp(n->job->spec->s->name, "held") == 0 && !fs_exists(go);
+    mem_free(go);
+    return is;
+}
+
 static void address_of(int64_t worker, char *out, size_t size)
 {
     snprintf(out, size, "10.99.0.%d", (int)worker + 1);
@@ -151,6 +171,25 @@ static void unpack(const struct buf *b, const char **cwd, const char **argv,
     env[k] = NULL;
 }
 
+static const char *name_of(const void *arg, int64_t worker)
+{
+    static char name[BACKEND_ADDRESS_SIZE];
+    address_of(worker, name, sizeof(name));
+    return name;
+}
+
+/* Now it is known where workers are. */
+static void fill_addresses(const char **env)
+{
+    for (; *env; env++) {
+        struct buf b;
+        buf_init(&b, MESSAGE_MAX);
+        backend_address_fill(*env, name_of, NULL, &b);
+        *env = mem_strdup(buf_str(&b));
+        buf_release(&b);
+    }
+}
+
 /* Never returns. Tells the node through `ready` that its namespace is there, and waits for
  * the cable.
  */
@@ -169,6 +208,7 @@ static void become_worker(struct seat *s, int64_t worker, int out, int ready, in
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     unpack(&s->launch, &cwd, argv, env, WORDS_MAX);
+    fill_addresses(env);
     dup2(out, 1);
     dup2(out, 2);
     if (chdir(cwd) < 0)
@@ -242,7 +282,8 @@ static void reap(struct cluster *n)
                 .rss_bytes = u.ru_maxrss * 1024,
                 .cpu_s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec),
                 .ended = clock_wall_ns()};
-            kill(-pid, SIGKILL); /* what it left */
+            if (!s->kill_at)
+                kill(-pid, SIGKILL); /* what it left; one told to stop has its time */
         }
 }
 
@@ -253,14 +294,14 @@ static void settle(struct cluster *n)
     reap(n);
     for (int64_t i = 0; i < WORKERS_MAX; i++) {
         struct seat *s = &n->seats[i];
-        if (s->kill_at && now >= s->kill_at && !s->ended) {
+        if (s->kill_at && now >= s->kill_at) {
             kill(-s->pid, SIGKILL);
             s->kill_at = 0;
         }
         if (s->state == BACKEND_RUNNING && s->ended && s->out < 0)
             s->state = BACKEND_ENDED;
         if (s->state == BACKEND_WAITING &&
-            now - n->asked > (int64_t)START_AFTER_MS * 1000000)
+            now - n->asked > (int64_t)START_AFTER_MS * 1000000 && !held(n))
             start_seat(n, i);
     }
 }
@@ -276,7 +317,7 @@ static void signal_seat(struct seat *s, const struct request *q)
         s->state = BACKEND_ENDED;
         s->exit = (struct backend_exit){.code = -1, .signal = SIGTERM};
     }
-    if (s->state != BACKEND_RUNNING || s->ended)
+    if (s->state != BACKEND_RUNNING)
         return;
     kill(-s->pid, numbers[q->arg]);
     if (q->arg == BACKEND_STOP) {
@@ -306,6 +347,13 @@ static void quit(struct cluster *n)
     _exit(0);
 }
 
+static struct reply reply_of(const struct seat *s, int64_t attempt)
+{
+    return (struct reply){.state = s->attempt == attempt ? s->state : BACKEND_NONE,
+                          .exit = s->exit,
+                          .pid = s->pid};
+}
+
 static void serve(struct cluster *n, int fd)
 {
     static char message[MESSAGE_MAX];
@@ -320,13 +368,18 @@ static void serve(struct cluster *n, int fd)
     if (q.worker < 0 || q.worker >= WORKERS_MAX)
         return;
     struct seat *s = &n->seats[q.worker];
-    n->asked = clock_mono_ns();
+    if (q.what != ASK_ALL)
+        n->asked = clock_mono_ns();
     if (q.what == ASK_START)
         take_launch(s, &q, message + sizeof(q), (size_t)got - sizeof(q));
     if (q.what == ASK_SIGNAL)
         signal_seat(s, &q);
-    out.r = (struct reply){.state = s->attempt == q.attempt ? s->state : BACKEND_NONE,
-                           .exit = s->exit};
+    out.r = reply_of(s, q.attempt);
+    for (size_t i = 0; i < WORKERS_MAX && q.what == ASK_ALL; i++) {
+        struct reply one = reply_of(&n->seats[i], q.attempt);
+        memcpy(out.data + i * sizeof(one), &one, sizeof(one));
+        out.r.n += (int64_t)sizeof(one);
+    }
     if (q.what == ASK_LOGS && q.arg < (int64_t)s->log.n) {
         size_t rest = s->log.n - (size_t)q.arg;
         out.r.n = (int64_t)(rest < PIECE_MAX ? rest : PIECE_MAX);
@@ -341,6 +394,7 @@ static void serve(struct cluster *n, int fd)
 static void node_main(const struct backend_job *j, int listener)
 {
     static struct cluster n;
+    n.job = j;
     int fd = fcntl(listener, F_DUPFD, 20);
     int null = open("/dev/null", O_RDWR);
     for (int i = 0; i < 3; i++)
@@ -445,7 +499,7 @@ static void netns_prepare(struct backend_job *j)
 static void netns_address(const struct backend_job *j, int64_t worker,
                           char out[BACKEND_ADDRESS_SIZE])
 {
-    address_of(worker, out, BACKEND_ADDRESS_SIZE);
+    backend_address_token(worker, out);
 }
 
 static int64_t netns_port(const struct backend_job *j)
@@ -497,6 +551,8 @@ static enum rc start_one(struct backend_job *j, struct backend_launch *l, struct
     pack(l, &b);
     l->started = ask_node(j, &q, b.p, b.n, &r, NULL);
     l->w->waiting = l->started;
+    struct news *news = j->own;
+    news->of[l->w->index] = (struct reply){.state = BACKEND_WAITING};
     buf_release(&b);
     return l->started ? RC_OK : err_set(err, RC_CANCELED, "the node is gone");
 }
@@ -510,24 +566,52 @@ static enum rc netns_start(struct backend_job *j, struct backend_launch *at, siz
     return rc;
 }
 
+static enum rc netns_open(struct backend_job *j, struct err *err)
+{
+    j->own = mem_calloc(1, sizeof(struct news));
+    return RC_OK;
+}
+
+/* A node that is gone is known to be: its workers are lost then. */
+static enum rc netns_refresh(struct backend_job *j, struct err *err)
+{
+    struct request q = {.what = ASK_ALL, .attempt = j->attempt};
+    struct reply r;
+    static char data[PIECE_MAX];
+    if (ask_node(j, &q, NULL, 0, &r, data))
+        memcpy(j->own, data, sizeof(struct news));
+    else
+        memset(j->own, 0, sizeof(struct news));
+    return RC_OK;
+}
+
+static void name_seat(const struct backend_job *j, struct backend_worker *w)
+{
+    const char *partition = jobspec_backend_option(j->spec->s, "partition");
+    snprintf(w->node, sizeof(w->node), "%.30s%sseat-%d", partition ? partition : "",
+             partition ? "/" : "", (int)w->index);
+}
+
 static enum backend_state netns_poll(struct backend_job *j, struct backend_worker *w,
                                      struct backend_exit *out)
 {
-    struct request q = {.what = ASK_POLL, .worker = w->index, .attempt = j->attempt};
-    struct reply r;
-    if (!fs_exists(w->handle))
-        return BACKEND_NONE;
-    if (!ask_node(j, &q, NULL, 0, &r, NULL) || r.state == BACKEND_NONE)
+    const struct news *news = j->own;
+    const struct reply *r = &news->of[w->index];
+    if (r->state == BACKEND_NONE || !fs_exists(w->handle))
         return BACKEND_LOST;
-    *out = r.exit;
-    return r.state;
+    *out = r->exit;
+    if (r->state == BACKEND_WAITING)
+        snprintf(out->text, sizeof(out->text), "no seat is free");
+    else
+        name_seat(j, w);
+    return r->state;
 }
 
 static enum backend_state netns_reattach(struct backend_job *j, struct backend_worker *w)
 {
     struct backend_exit exit;
     w->fd = -1;
-    return netns_poll(j, w, &exit);
+    return fs_exists(w->handle) ? netns_poll(j, w, &exit) : BACKEND_NONE;
 }
 
 static void netns_signal(struct backend_job *j, struct backend_worker *w,
@@ -558,6 +642,30 @@ static bool netns_logs(struct backend_job *j, struct backend_worker *w,
     return true;
 }
 
+static enum rc netns_enter(struct backend_job *j, const struct backend_entry *e,
+                           const char *const *argv, struct arena *a,
+                           const char *const **out, struct job_contract_env *env,
+                           struct err *err)
+{
+    struct request q = {.what = ASK_POLL, .worker = e->worker, .attempt = j->attempt};
+    struct reply r;
+    if (!ask_node(j, &q, NULL, 0, &r, NULL) || r.state != BACKEND_RUNNING)
+        return err_set(err, RC_NOTFOUND, "worker %jd has no seat", (intmax_t)e->worker);
+    size_t n = 0, k = 0;
+    while (argv[n])
+        n++;
+    const char **words = arena_alloc(a, (n + 6) * sizeof(*words));
+    words[k++] = "nsenter";
+    words[k++] = "--target";
+    words[k++] = arena_printf(a, "%jd", (intmax_t)r.pid);
+    words[k++] = "--net";
+    words[k++] = "--";
+    memcpy(words + k, argv, (n + 1) * sizeof(*words));
+    job_contract_env_put(env, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    *out = words;
+    return RC_OK;
+}
+
 static void netns_release(struct backend_job *j, struct backend_worker *w)
 {
     w->fd = -1;
@@ -586,20 +694,25 @@ static void netns_close(struct backend_job *j, bool ended)
 {
     if (ended)
         end_node(j);
+    mem_free(j->own);
 }
 
 const struct backend_ops backend_netns = {
     .name = "netns",
     .host_files = true,
+    .own_queue = true,
     .probe = netns_probe,
+    .open = netns_open,
     .prepare = netns_prepare,
     .address = netns_address,
     .port = netns_port,
     .start = netns_start,
     .reattach = netns_reattach,
+    .refresh = netns_refresh,
     .poll = netns_poll,
     .signal = netns_signal,
     .logs = netns_logs,
+    .enter = netns_enter,
     .release = netns_release,
     .clean = netns_clean,
     .close = netns_close,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """MaxCompute for tests: the tunnel protocol as the public client speaks it, with faults.
 
-    tunnel.py PORT_FILE
+    tunnel.py PORT_FILE [ADDRESS]
 
 Listens on a free port of 127.0.0.1, written to PORT_FILE; the endpoint is http://127.0.0.1:PORT/api,
-and the service says itself where its tunnel is. Signatures are computed anew and must be right: id
+and the service says itself where its tunnel is. With ADDRESS, on all addresses, and it says that one. Signatures are computed anew and must be right: id
 "testid", key "testkey"; a token must be "testtoken".
 
 Control, not signed: POST /_table {"name": "project/table" or "project/schema.table", "columns":
@@ -352,7 +352,7 @@ class Handler(BaseHTTPRequestHandler):
         path = path[4:] if path.startswith("/api/") else path
         m = re.match(r"/projects/([^/]+)/tunnel$", path)
         if m and "service" in q:
-            return self.answer(200, f"127.0.0.1:{PORT}".encode())
+            return self.answer(200, f"{ADDRESS}:{PORT}".encode())
         m = re.match(r"/projects/([^/]+)/instances(?:/(\w+))?$", path)
         if m:
             return self.on_instance(m.group(1), m.group(2), q)
@@ -412,7 +412,7 @@ class Handler(BaseHTTPRequestHandler):
             ident = f"instance{len(S.instances)}"
             S.instances[ident] = {"name": task.find("Name").text, "asked": 0,
                                   "wrong": self.create_table(project, task.find("Query").text)}
-            return self.answer(201, headers=[("Location", f"http://127.0.0.1:{PORT}/api/projects/{project}"
+            return self.answer(201, headers=[("Location", f"http://{ADDRESS}:{PORT}/api/projects/{project}"
                                                           f"/instances/{ident}")])
         i = S.instances.get(ident)
         if not i:
@@ -529,7 +529,8 @@ class Server(ThreadingHTTPServer):
         pass
 
 
-server = Server(("127.0.0.1", 0), Handler)
+ADDRESS = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+server = Server(("0.0.0.0" if len(sys.argv) > 2 else ADDRESS, 0), Handler)
 PORT = server.server_address[1]
 with open(sys.argv[1] + ".new", "w") as f:
     f.write(str(PORT))

@@ -101,7 +101,7 @@ static int64_t wait_for_look(struct backend_disk_look *l)
 {
     int64_t sum = -1;
     for (int i = 0; i < 500 && sum < 0; i++) {
-        sum = backend_disk_look(l, top);
+        sum = backend_disk_look(l, top, NULL, 0);
         if (sum < 0)
             poll(NULL, 0, 10);
     }
@@ -115,7 +115,7 @@ static void a_look_answers_later_and_starts_again_in_time(void)
     put("tmp/t", (size_t)MEGABYTE);
     CHECK_MEGABYTES(wait_for_look(&l), 1);
     CHECK_INT(l.pid, 0);
-    CHECK_INT(backend_disk_look(&l, top), -1); /* it is not time yet */
+    CHECK_INT(backend_disk_look(&l, top, NULL, 0), -1); /* it is not time yet */
     CHECK_INT(l.pid, 0);
     put("tmp/u", (size_t)MEGABYTE);
     l.at -= 60 * CLOCK_SECOND;
@@ -127,11 +127,43 @@ static void a_look_can_be_given_up(void)
 {
     struct backend_disk_look l = {.pid = 0, .at = clock_mono_ns() - 60 * CLOCK_SECOND};
     begin();
-    CHECK_INT(backend_disk_look(&l, "/"), -1);
+    CHECK_INT(backend_disk_look(&l, "/", NULL, 0), -1);
     CHECK(l.pid > 0);
     backend_disk_look_end(&l);
     backend_disk_look_end(&l);
     CHECK_INT(l.pid, 0);
+    end();
+}
+
+/* Makes `n` directories, each in the one before, and stays in the last. */
+static void go_down(const char *from, int n)
+{
+    CHECK(chdir(from) == 0);
+    for (int i = 0; i < n; i++)
+        CHECK(mkdir("d", 0700) == 0 && chdir("d") == 0);
+}
+
+static void depth_hides_nothing(void)
+{
+    begin();
+    int64_t none = backend_disk_sum(top);
+    go_down("ml/output/model", 700);
+    put("f", (size_t)(8 * MEGABYTE));
+    int64_t sum = backend_disk_sum(top) - none;
+    CHECK(sum >= 8 * MEGABYTE && sum < 16 * MEGABYTE);
+    end(); /* which removes it */
+}
+
+static void too_many_deep_directories_are_over_every_limit(void)
+{
+    char name[16];
+    begin();
+    go_down("tmp", 200);
+    for (int i = 0; i < 600; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        CHECK(mkdir(name, 0700) == 0);
+    }
+    CHECK(backend_disk_sum(top) == DISK_BEYOND);
     end();
 }
 
@@ -143,5 +175,7 @@ static const struct tap_case cases[] = {
     TAP(nothing_is_there),
     TAP(a_look_answers_later_and_starts_again_in_time),
     TAP(a_look_can_be_given_up),
+    TAP(depth_hides_nothing),
+    TAP(too_many_deep_directories_are_over_every_limit),
 };
 TAP_MAIN(cases)

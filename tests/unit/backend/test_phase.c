@@ -27,7 +27,7 @@ static void moves_that_are_not_listed_are_refused(void)
         {PHASE_SENDING, PHASE_ON_STARTED},   {PHASE_WAITING, PHASE_ON_STARTED},
         {PHASE_WAITING, PHASE_ON_ACCEPTED},  {PHASE_WAITING, PHASE_ON_SEND},
         {PHASE_PREPARING, PHASE_ON_PREPARE}, {PHASE_PREPARING, PHASE_ON_SEND},
-        {PHASE_OPENING, PHASE_ON_SEND},      {PHASE_OPENING, PHASE_ON_FINISH},
+        {PHASE_OPENING, PHASE_ON_SEND},
     };
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
         enum backend_phase to = PHASE_COUNT;

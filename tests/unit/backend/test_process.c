@@ -128,7 +128,8 @@ static void the_engine_is_asked_once_for_an_image(void)
     struct job_spec_role role = {0};
     struct job_spec spec = {.s = &fields, .workers = 1};
     struct backend_job j = {.id = "j1", .spec = &spec, .attempt = 1};
-    struct backend_worker w = {.handle = "run/0.1", .role = &role, .fd = -1};
+    struct backend_worker w = {
+        .handle = "run/0.1", .log = "no-log", .role = &role, .fd = -1};
     begin();
     j.dir = top;
     fake_engine();
@@ -143,6 +144,46 @@ static void the_engine_is_asked_once_for_an_image(void)
     check_asked("image inspect -- nowhere/none\n");
     backend_container.release(&j, &w);
     end();
+}
+
+/* How a container is told to have ended whose client had this status and this log. */
+static void check_end(const char *exit, const char *log, enum job_reason why,
+                      const char *text)
+{
+    struct jobspec_JobSpec fields = {.image = "busybox"};
+    struct job_spec_role role = {0};
+    struct job_spec spec = {.s = &fields, .workers = 1};
+    struct backend_job j = {.id = "j1", .spec = &spec, .attempt = 1, .own = NULL};
+    struct backend_worker w = {
+        .handle = "run/0.1", .log = "log", .role = &role, .fd = -1};
+    struct backend_exit out = {0};
+    begin();
+    j.dir = top;
+    put("run/0.1", "");
+    put("run/0.1.exit", exit);
+    put("log", log);
+    CHECK_INT(backend_container.poll(&j, &w, &out), BACKEND_ENDED);
+    CHECK_INT(out.why, why);
+    CHECK_STR(out.text, text);
+    backend_container.release(&j, &w);
+    end();
+}
+
+static void a_container_that_the_engine_cannot_start_is_told_in_its_words(void)
+{
+    check_end("126 0 0 0 1 0\n",
+              "Trying\nError: runc: no rlimits: OCI permission denied\n",
+              WHY_LaunchFailure,
+              "the container engine could not start image 'busybox': runc: no rlimits: "
+              "OCI permission denied");
+    check_end("127 0 0 0 1 0\n",
+              "docker: Error response from daemon: OCI runtime create failed: x",
+              WHY_LaunchFailure,
+              "the container engine could not start image 'busybox': OCI runtime create "
+              "failed: x");
+    check_end("127 0 0 0 1 0\n", "sh: 1: nosuch: not found\n", WHY_None, "");
+    check_end("126 0 0 0 1 0\n", "Error: my own\n", WHY_None, "");
+    check_end("3 0 0 0 1 0\n", "Error: OCI \n", WHY_None, "");
 }
 
 static void containers_without_a_network_are_refused_before_anything_starts(void)
@@ -168,6 +209,7 @@ static const struct tap_case cases[] = {
     TAP(another_end_is_not_for_memory),
     TAP(all_containers_of_a_job_are_removed_by_one_call),
     TAP(the_engine_is_asked_once_for_an_image),
+    TAP(a_container_that_the_engine_cannot_start_is_told_in_its_words),
     TAP(containers_without_a_network_are_refused_before_anything_starts),
 };
 TAP_MAIN(cases)

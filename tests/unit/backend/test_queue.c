@@ -53,6 +53,17 @@ static void all_workers_or_none(void)
     plan(NULL, 0, &w, 1, 0, "N");
 }
 
+static void what_another_queue_runs_takes_nothing_and_waits_for_nothing_here(void)
+{
+    struct backend_queue_job r[] = {job("r", "u", 1, 1, 3), job("x", "u", 1, 2, 400)};
+    struct backend_queue_job w[] = {job("a", "u", 1, 3, 4), job("b", "u", 1, 4, 64),
+                                    job("c", "u", 1, 5, 1)};
+    r[1].away = w[1].away = true;
+    r[0].timeout_s = 10;
+    plan(r, 2, w, 3, 0, "FSB"); /* c would delay a; b, behind a, starts */
+    plan(r + 1, 1, w, 3, 0, "SSF");
+}
+
 static void the_user_with_less_goes_first(void)
 {
     const struct backend_queue_job r = job("r", "ann", 1, 1, 2);
@@ -138,6 +149,7 @@ static void who_waits_for_long_goes_before_the_fair_share(void)
 static const struct tap_case cases[] = {
     TAP(what_fits_starts_in_order),
     TAP(all_workers_or_none),
+    TAP(what_another_queue_runs_takes_nothing_and_waits_for_nothing_here),
     TAP(the_user_with_less_goes_first),
     TAP(a_gap_is_used_when_it_delays_nobody),
     TAP(what_fits_beside_the_first_may_pass_it),

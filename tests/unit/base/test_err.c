@@ -45,6 +45,47 @@ static void long_messages_are_cut_visibly(void)
     CHECK_STR(err.msg + ERR_MSG_SIZE - 4, "...");
 }
 
+static void a_failure_without_a_message_names_who_failed(void)
+{
+    struct err err = {0};
+    CHECK(err_from(&err, RC_OK, "lookup", "far", "prepare") == RC_OK);
+    CHECK_STR(err.msg, "");
+    CHECK(err_from(&err, RC_IO, "lookup", "far", "prepare") == RC_IO);
+    CHECK_STR(err.msg, "lookup 'far': prepare() failed without a message (i/o)");
+    CHECK_INT(err.code, E0010);
+    CHECK(err_set(&err, RC_IO, "the cable is cut") == RC_IO);
+    CHECK(err_from(&err, RC_IO, "lookup", "far", "prepare") == RC_IO);
+    CHECK_STR(err.msg, "the cable is cut");
+    CHECK(err_from(NULL, RC_IO, "lookup", "far", "prepare") == RC_IO);
+}
+
+static void an_answer_that_is_no_code_tells_its_value(void)
+{
+    struct err err = {0};
+    CHECK(err_from(&err, (enum rc)3, "lookup", "far", "prepare") == RC_INVAL);
+    CHECK_STR(err.msg,
+              "lookup 'far': prepare() answered 3, which is not a code of failure");
+    CHECK_INT(err.code, E0011);
+    CHECK(err_from(NULL, (enum rc) - 99, "lookup", "far", "prepare") == RC_INVAL);
+}
+
+static void words_of_an_earlier_failure_are_not_those_of_a_silent_one(void)
+{
+    struct err err = {0};
+    err_coded(&err, RC_IO, E0003, "the cable is cut");
+    struct err_call call = err_enter(&err, "lookup", "far", "prepare");
+    CHECK_STR(err.msg, "");
+    CHECK(err_leave(&call, RC_OK) == RC_OK);
+    CHECK_STR(err.msg, "the cable is cut");
+    CHECK_INT(err.code, E0003);
+    call = err_enter(&err, "lookup", "far", "prepare");
+    CHECK(err_leave(&call, RC_IO) == RC_IO);
+    CHECK_STR(err.msg, "lookup 'far': prepare() failed without a message (i/o)");
+    CHECK_INT(err.code, E0010);
+    call = err_enter(NULL, "lookup", "far", "prepare");
+    CHECK(err_leave(&call, RC_IO) == RC_IO && err_leave(&call, RC_OK) == RC_OK);
+}
+
 static void null_err_is_fine(void)
 {
     CHECK(err_set(NULL, RC_INVAL, "x") == RC_INVAL);
@@ -81,6 +122,9 @@ static const struct tap_case cases[] = {
     TAP(wrap_reads_outside_in),
     TAP(sys_appends_the_reason_and_picks_the_code),
     TAP(long_messages_are_cut_visibly),
+    TAP(a_failure_without_a_message_names_who_failed),
+    TAP(an_answer_that_is_no_code_tells_its_value),
+    TAP(words_of_an_earlier_failure_are_not_those_of_a_silent_one),
     TAP(null_err_is_fine),
     TAP(every_failure_has_a_code),
     TAP(the_register_is_sorted_and_complete),

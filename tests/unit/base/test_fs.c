@@ -336,6 +336,33 @@ static void directories_are_made_listed_and_removed(void)
     end();
 }
 
+/* Deeper than there are descriptors or names of that length, and beside it what a move up
+ * to the root would meet.
+ */
+static void a_deep_tree_is_removed(void)
+{
+    begin();
+    char *x = in_dir("x"), *taken = in_dir("x/.ty-deep-0/f");
+    char *home = getcwd(NULL, 0);
+    CHECK(fs_mkdirs(x, 0755, &err) == RC_OK && chdir(x) == 0);
+    for (int i = 0; i < 3000; i++) {
+        CHECK(mkdir("d", 0700) == 0 && mkdir("e", 0500) == 0);
+        CHECK(chdir("d") == 0);
+    }
+    CHECK(fs_write("f", "x", 1, 0600, &err) == RC_OK);
+    CHECK(chdir(home) == 0);
+    char *beside = fs_dirname(taken);
+    CHECK(fs_mkdirs(beside, 0755, &err) == RC_OK);
+    CHECK(fs_write(taken, "x", 1, 0600, &err) == RC_OK);
+    CHECK(fs_remove_all(x, &err) == RC_OK);
+    CHECK(!fs_exists(x));
+    free(home);
+    mem_free(beside);
+    mem_free(taken);
+    mem_free(x);
+    end();
+}
+
 /* Root may do all of it anyway: then this only shows that modes change nothing else. */
 static void modes_do_not_keep_the_owner_out(void)
 {
@@ -473,6 +500,7 @@ static const struct tap_case cases[] = {
     TAP(directories_are_made_listed_and_removed),
     TAP(removal_does_not_follow_links),
     TAP(modes_do_not_keep_the_owner_out),
+    TAP(a_deep_tree_is_removed),
     TAP(paths_are_taken_apart),
     TAP(files_are_mapped),
     TAP(space_is_known),

@@ -60,6 +60,7 @@ static void uneven_and_empty_ranks_are_fine(void)
     check_fine(gather_uneven);
     check_fine(scatter_uneven);
     check_fine(deal);
+    check_fine(send);
     check_fine(tell_all);
 }
 

@@ -154,6 +154,35 @@ static void deal(struct rank *r)
     }
 }
 
+static void *grow(void *arg, int64_t n)
+{
+    int64_t **to = arg;
+    *to = mem_realloc(*to, (size_t)n + 1, sizeof(**to));
+    return *to;
+}
+
+/* The same, of which only the sender knows how many there are; the second time none. */
+static void send(struct rank *r)
+{
+    int64_t counts[WORLD_MAX], receive[WORLD_MAX], in[64], *out = NULL;
+    struct comm_inbox inbox = {.type = COMM_I64, .reserve = grow, .arg = &out};
+    for (int64_t round = 0; round < 2 && !r->rc; round++) {
+        int64_t n = 0, at = 0;
+        for (int s = 0; s < r->world; s++) {
+            counts[s] = round ? 0 : s + r->rank % 2;
+            for (int64_t i = 0; i < counts[s]; i++)
+                in[n++] = r->rank * 1000 + s * 10 + i;
+        }
+        r->rc = comm_send_all(r->c, comm_i64(in), counts, &inbox, receive, &r->err);
+        for (int s = 0; s < r->world && !r->rc; s++) {
+            r->bad += receive[s] != (round ? 0 : r->rank + s % 2);
+            for (int64_t i = 0; i < receive[s]; i++)
+                r->bad += out[at++] != s * 1000 + r->rank * 10 + i;
+        }
+    }
+    mem_free(out);
+}
+
 static void tell_all(struct rank *r)
 {
     for (int root = 0; root < r->world && !r->rc; root++) {

@@ -132,6 +132,18 @@ static void every_documented_argument_of_tzrec_is_taken(void)
                env_empty, "command: params -- m/model.ckpt-0");
 }
 
+static void lines_of_paddlerec_are_runs(void)
+{
+    check_line("paddlerec -m config.yaml", env_empty, "command: run -- config.yaml");
+    check_line("paddlerec --model=paddlerec.models.rank.dnn -b backend.yaml", env_empty,
+               "command: run --backend=backend.yaml -- paddlerec.models.rank.dnn");
+    struct front_call c = {0};
+    struct err err = {0};
+    CHECK(translate("paddlerec -b backend.yaml", env_empty, &c, &err) == RC_INVAL);
+    CHECK_INT(err.code, E2204);
+    front_call_release(&c);
+}
+
 /* Every program of the help text is one, and says what it becomes. */
 static void help_names_every_program(void)
 {
@@ -336,6 +348,41 @@ static void switches_are_noted_where_they_count(void)
         "always told; --log json for programs");
 }
 
+static const char *env_export(const char *name)
+{
+    static const char *const set[] = {"INPUT_TILE",         "USE_DISTRIBUTED_EMBEDDING",
+                                      "DIST_QUANT",         "ENABLE_AOT",
+                                      "ENABLE_TRT",         "USE_RTP",
+                                      "ONLINE_DENSE_EXPORT"};
+    for (size_t i = 0; i < ARRAY_LEN(set); i++)
+        if (strcmp(set[i], name) == 0)
+            return "1";
+    return NULL;
+}
+
+static void every_switch_of_export_is_noted_with_its_reason(void)
+{
+    check_line(
+        "tzrec export --pipeline_config_path c --export_dir x", env_export,
+        "command: export --export-dir=x -- c; "
+        "INPUT_TILE has no effect: a scorer computes what is common to a request's "
+        "rows once; "
+        "USE_DISTRIBUTED_EMBEDDING has no effect: an export holds its tables whole; "
+        "DIST_QUANT has no effect: an export holds its tables whole; "
+        "ENABLE_AOT has no effect: the graph is written as ONNX; "
+        "ENABLE_TRT has no effect: the graph is written as ONNX; "
+        "USE_RTP has no effect: names keep their '__', and no files for RTP are "
+        "written");
+    check_line(
+        "tzrec train_eval --pipeline_config_path c", env_export,
+        "command: train -- c; "
+        "ONLINE_DENSE_EXPORT has no effect: each export holds tables and dense "
+        "parameters; `trainyard export` makes one of a checkpoint while the run goes "
+        "on; "
+        "USE_RTP has no effect: names keep their '__', and no files for RTP are "
+        "written");
+}
+
 static void quantisation_comes_from_the_environment(void)
 {
     check_line(
@@ -437,6 +484,10 @@ static void python_and_pip_pass_on_what_is_not_tzrec(void)
                "exiting");
     check_line("python -c tzrec.train_eval", env_empty,
                "program: python -c tzrec.train_eval");
+    check_line("python -m paddlerec.run -m config.yaml", env_empty,
+               "command: run -- config.yaml");
+    check_line("python -m paddlerec.runs -m config.yaml", env_empty,
+               "program: python -m paddlerec.runs -m config.yaml");
     check_line("python a.py -m tzrec.eval", env_empty,
                "program: python a.py -m tzrec.eval");
     check_line("pip install tzrec==1.0 -f http://x/repo.html --trusted-host x", env_empty,
@@ -456,6 +507,7 @@ static void front_ends_are_found_by_the_end_of_the_path(void)
 static const struct tap_case cases[] = {
     TAP(every_documented_argument_of_tzrec_is_taken),
     TAP(experiments_of_nnictl),
+    TAP(lines_of_paddlerec_are_runs),
     TAP(help_names_every_program),
     TAP(tools_of_retrieval_are_ours),
     TAP(names_may_be_cut_and_dashed),
@@ -463,6 +515,7 @@ static const struct tap_case cases[] = {
     TAP(what_is_missing_or_unknown_is_named),
     TAP(the_seed_comes_from_the_environment),
     TAP(switches_are_noted_where_they_count),
+    TAP(every_switch_of_export_is_noted_with_its_reason),
     TAP(quantisation_comes_from_the_environment),
     TAP(torchrun_starts_modules_of_tzrec),
     TAP(torchrun_trains_on_ranks),

@@ -100,7 +100,7 @@ static struct lookup *create(const struct lookup_ops *ops, const struct shape *s
                                        .max_gradient = i == 3 ? 0.5f : 0};
         if (i == 7)
             slot.pooling = EMBED_SUM;
-        CHECK_INT(lookup_add_slot(l, &slot), i);
+        CHECK_INT(lookup_add_slot(l, &slot, &err), i);
         col += c.dim + (s->dim % 4 == 0 ? (4 - c.dim % 4) % 4 : 0);
     }
     CHECK(lookup_finish(l, &err) == RC_OK);
@@ -427,7 +427,7 @@ static void frequent_rows_are_summed_in_stretches(void)
         CHECK(lookup_create(device->ops->lookup, &(struct lookup_conf){.device = device},
                             &l, &err) == RC_OK);
         CHECK_INT(lookup_add_table(l, &conf, &err), 0);
-        CHECK_INT(lookup_add_slot(l, &(struct embed_slot_conf){.feature = "t"}), 0);
+        CHECK_INT(lookup_add_slot(l, &(struct embed_slot_conf){.feature = "t"}, &err), 0);
         CHECK(lookup_prepare(l, &slot, true, &err) == RC_OK);
         CHECK(lookup_update(l, &v, &(struct embed_row_step){.lr = 1, .step = 1}, &err) ==
               RC_OK);

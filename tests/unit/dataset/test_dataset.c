@@ -283,7 +283,7 @@ static void labels_are_checked_at_once(void)
                   "column 'lable' is not in 'a.csv', did you mean 'label'?");
     put("n.csv", "id,label\n1,0\n2,\n3,1\n");
     conf = (struct dataset_conf){.labels = label, .n_labels = 1};
-    check_refused(conf, "n.csv", "'n.csv': row 2 has no value in 'label'");
+    check_refused(conf, "n.csv", "'n.csv': row 2 (line 3) has no value in 'label'");
     end();
 }
 

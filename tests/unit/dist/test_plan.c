@@ -3,6 +3,7 @@
  * rows and 128 columns of 4 bytes with batches of 8192 on 8 ranks with cards; then choices.
  */
 #include "dist/plan.h"
+#include "dist/scale.h"
 
 #include <string.h>
 
@@ -220,6 +221,50 @@ static void names_are_found(void)
     CHECK_INT(dist_kernel_find("key_value"), DIST_KERNELS);
 }
 
+/* 10 ms of computing, 1 MB of ids, 2 MB of vectors both ways, 4 MB of dense gradients. */
+static const struct dist_scale_step heavy = {
+    .seconds = 0.01, .rows = 1000, .ids = 125e3, .floats = 5e5, .dense = 1e6};
+static const struct dist_scale_network slow = {
+    .bytes = 1.05e8, .latency = 1e-3, .copy = 1e9, .message = 1e-5};
+
+static void what_a_step_computes_hides_what_travels_meanwhile(void)
+{
+    struct dist_scale x;
+    dist_scale_predict(&heavy, &slow, 1, 1, &x);
+    CHECK_NEAR(x.total, 0.01, 1e-12);
+    CHECK_NEAR(x.rows, 1e5, 1e-6);
+    CHECK_INT(x.slowest, SCALE_COMPUTE);
+    /* two hosts: half of 4 MB of vectors, all gradients, at 100 MB/s without headers; ids are
+     * there after 9 ms, then three buckets of 15.3 ms follow, 10 of which are computed in
+     */
+    dist_scale_predict(&heavy, &slow, 2, 2, &x);
+    CHECK_NEAR(x.seconds[SCALE_TABLES], 0.02, 1e-12);
+    CHECK_NEAR(x.seconds[SCALE_LATENCY], 3 * 2e-3 + 7 * 2e-5, 1e-12);
+    CHECK_NEAR(x.seconds[SCALE_DENSE], 0.009 + 0.046 - 0.01 - 0.002, 1e-12);
+    CHECK_INT(x.slowest, SCALE_DENSE);
+    CHECK_NEAR(x.efficiency, 0.01 / (0.01 + 0.02 + 0.043 + 0.00614), 1e-9);
+    /* with a link a hundred times as fast all but the last bucket is hidden */
+    struct dist_scale_network fast = slow;
+    fast.bytes *= 100;
+    fast.latency = 0;
+    dist_scale_predict(&heavy, &fast, 2, 2, &x);
+    CHECK_NEAR(x.seconds[SCALE_DENSE], 4e6 / 3 / 1e10, 1e-12);
+}
+
+static void ranks_of_a_host_share_its_link(void)
+{
+    struct dist_scale two, four;
+    dist_scale_predict(&heavy, &slow, 4, 4, &four);
+    dist_scale_predict(&heavy, &slow, 4, 2, &two);
+    CHECK_NEAR(four.seconds[SCALE_TABLES], 4e6 * 0.75 / 1e8, 1e-12);
+    CHECK_NEAR(two.seconds[SCALE_TABLES], 2 * 4e6 * 0.5 / 1e8 + 5e6 * 0.25 / 1e9, 1e-12);
+    /* on one host nothing goes over a link, and nothing is hidden */
+    dist_scale_predict(&heavy, &slow, 4, 1, &two);
+    CHECK_NEAR(two.seconds[SCALE_TABLES], 5e6 * 0.75 / 1e9, 1e-12);
+    CHECK_NEAR(two.seconds[SCALE_LATENCY], 10 * 6e-5, 1e-12);
+    CHECK_NEAR(two.seconds[SCALE_DENSE], 4e6 * 0.75 * 2 / 1e9, 1e-12);
+}
+
 static const struct tap_case cases[] = {
     TAP(costs_are_those_of_the_closed_forms),
     TAP(parts_are_cut_as_their_kind_says),
@@ -230,5 +275,7 @@ static const struct tap_case cases[] = {
     TAP(a_table_too_large_for_a_rank_is_cut),
     TAP(what_does_not_fit_names_table_and_ranks),
     TAP(names_are_found),
+    TAP(what_a_step_computes_hides_what_travels_meanwhile),
+    TAP(ranks_of_a_host_share_its_link),
 };
 TAP_MAIN(cases)

@@ -49,7 +49,7 @@ static struct lookup *create(void)
         struct embed_table_conf c = conf_of(i);
         CHECK_INT(lookup_add_table(l, &c, &err), i);
         struct embed_slot_conf slot = {.feature = c.name, .table = i, .col = i * DIM};
-        CHECK_INT(lookup_add_slot(l, &slot), i);
+        CHECK_INT(lookup_add_slot(l, &slot, &err), i);
     }
     CHECK(lookup_track(l, &err) == RC_OK);
     return l;
@@ -220,7 +220,7 @@ static void moved_by(bool sum_gradient, bool weighted, float out[2])
     c.opt = (struct embed_row_opt){.kind = ROW_SGD};
     CHECK(lookup_create(NULL, &(struct lookup_conf){0}, &l, &err) == RC_OK);
     CHECK_INT(lookup_add_table(l, &c, &err), 0);
-    CHECK_INT(lookup_add_slot(l, &slot), 0);
+    CHECK_INT(lookup_add_slot(l, &slot, &err), 0);
     CHECK(lookup_prepare(l, &in, true, &err) == RC_OK);
     CHECK(lookup_forward(l, &out_view, &err) == RC_OK);
     CHECK(lookup_update(l, &grad, &(struct embed_row_step){.lr = 1, .step = 1}, &err) ==
@@ -241,7 +241,9 @@ static void a_mean_with_weights_may_have_the_gradient_of_a_sum(void)
     moved_by(true, true, by);
     CHECK_NEAR(by[0], 0.5, 1e-7);
     CHECK_NEAR(by[1], 2, 1e-7);
-    moved_by(true, false, by); /* without weights a mean is a mean there, too */
+    moved_by(true, false, by); /* weights of one, which other features give it there */
+    CHECK_NEAR(by[0], 1, 1e-7);
+    moved_by(false, false, by);
     CHECK_NEAR(by[0], 0.5, 1e-7);
 }
 

@@ -173,7 +173,8 @@ static void features_read_features(void)
          "error: feature 'f' reads 'feature:g', and there is no such feature"},
         {"id_feature { feature_name: 'q' expression: 'item:x' embedding_dim: 4 stub_type: true } "
          "||| raw_feature { feature_name: 'f' expression: 'feature:q' }",
-         "x str 1 / b", "error: feature 'f' (t:4): column 'q': 'b' is not a number"},
+         "x str 1 / b",
+         "error: feature 'f' (t:4): column 'q', row 1: 'b' is not a number"},
     };
     VECTORS("FG_DAG", rows);
     static const struct vector as_columns[] = {

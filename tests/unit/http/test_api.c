@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "io/http.h"
 #include "job/status.h"
+#include "store/users.h"
 #include "tap.h"
 #include "tune/experiment.h"
 
@@ -46,6 +47,7 @@ static void start(void)
     base = mem_printf("http://127.0.0.1:%d", api_port(api));
     if (api_token_file(api)) {
         size_t n;
+        mem_free(token);
         CHECK_INT(fs_read(api_token_file(api), 1000, &token, &n, NULL), RC_OK);
         token[strcspn(token, "\n")] = '\0';
     }
@@ -231,7 +233,7 @@ static void a_log_is_followed_until_the_server_ends(void)
         doc_release(&doc);
     mem_free(body);
     start(); /* the next one finds everything */
-    CHECK(api_token_file(api) == NULL);
+    CHECK(!api_token_new(api));
     CHECK_INT(ask("GET", "/api/v1/me", NULL, &body), 200);
     CHECK_HAS(body, "\"name\":\"admin\"");
     mem_free(body);
@@ -277,6 +279,24 @@ static void what_cannot_be_started_says_why(void)
     CHECK_INT(err.code, E5001);
     CHECK(other == NULL);
     mem_free(taken);
+}
+
+/* Somebody was let in while jobs were isolated; by now they cannot be. */
+static void a_start_that_cannot_isolate_is_refused_when_there_are_others(void)
+{
+    struct api *other = NULL;
+    struct store *s = NULL;
+    struct err err = {0};
+    struct api_options o = {.place = place, .listen = "127.0.0.1:0", .version = "1"};
+    struct store_user sam = {.name = "sam", .role = "submitter", .projects = ""};
+    CHECK_INT(store_open(place.where, &s, &err), RC_OK);
+    CHECK_INT(store_user_create(s, &sam, &err), RC_OK);
+    CHECK_INT(api_start(&o, &other, &err), RC_INVAL);
+    CHECK_INT(err.code, E5020);
+    CHECK_HAS(err.msg, "sam");
+    CHECK(other == NULL);
+    CHECK_INT(store_user_delete(s, "sam", &err), RC_OK);
+    store_close(s);
 }
 
 /* An experiment with one trial, which has ended. */
@@ -364,6 +384,7 @@ static const struct tap_case cases[] = {
     TAP(a_server_without_isolation_lets_in_admins_alone),
     TAP(a_log_is_followed_until_the_server_ends),
     TAP(what_cannot_be_started_says_why),
+    TAP(a_start_that_cannot_isolate_is_refused_when_there_are_others),
 };
 
 int main(int argc, char **argv)

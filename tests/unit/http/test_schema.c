@@ -41,7 +41,7 @@ static void what_is_wrong_is_named(void)
         {&http_schema_UserNew, "[]", "a JSON object is required"},
         {&http_schema_UserNew, "{\"name\": \"ann\"}", "'role': is missing"},
         {&http_schema_UserNew, "{\"name\": \"ann\", \"role\": \"root\"}",
-         "'role': 'root' is not one of viewer|submitter|admin"},
+         "'role': 'root' is not one of viewer|auditor|submitter|admin"},
         {&http_schema_UserNew, "{\"name\": 7, \"role\": \"viewer\"}",
          "'name': not a text"},
         {&http_schema_UserNew, "{\"name\": \"a b\", \"role\": \"viewer\"}",

@@ -187,6 +187,44 @@ static void outside_a_server_keys_are_the_submitters(void)
     close_yard(&y);
 }
 
+/* Anybody registers those of other types; whatever their address is, it is no path. */
+static void a_directory_is_named_by_its_type_alone(void)
+{
+    struct yard y;
+    struct job_channels c = {0};
+    struct err err = {0};
+    open_yard(&y);
+    char *path = mem_printf("%s/a://../..", y.dir);
+    add_dataset(&y, "sam", "oss", path, false);
+    CHECK_INT(resolve(&y, "data", "sam-oss", &c, &err), RC_INVAL);
+    CHECK_INT(err.code, E3006);
+    job_channels_release(&c);
+    CHECK_INT(resolve(&y, "input", "sam-oss", &c, &err), RC_INVAL);
+    job_channels_release(&c);
+    CHECK(!job_dataset_uri_ok("oss", path));
+    CHECK(!job_dataset_uri_ok("oss", "file:///etc"));
+    CHECK(!job_dataset_uri_ok("oss", "s3://b/x"));
+    CHECK(!job_dataset_uri_ok("oss", "oss:/etc://x"));
+    CHECK(!job_dataset_uri_ok("", "://x"));
+    CHECK(job_dataset_uri_ok("oss", "oss://b/x"));
+    CHECK(job_dataset_uri_ok("s3", "s3://b"));
+    CHECK(job_dataset_uri_ok("odps", "odps://p/tables/t"));
+    mem_free(path);
+    close_yard(&y);
+}
+
+static void places_of_the_system_are_no_mount_paths(void)
+{
+    static const char *const bad[] = {"/proc",     "/proc/self", "//proc",
+                                      "/./proc/x", "/sys",       "/dev/shm",
+                                      "/run/x",    "/",          "/a/../b"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        CHECK(!job_inputs_place_ok(bad[i]));
+    CHECK(job_inputs_place_ok("/mnt/proc"));
+    CHECK(job_inputs_place_ok("/process"));
+    CHECK(job_inputs_place_ok("/mnt/data"));
+}
+
 static void directories_are_for_reading_unless_they_are_marked(void)
 {
     static const struct {
@@ -281,6 +319,8 @@ static const struct tap_case cases[] = {
     TAP(the_servers_keys_open_what_admins_registered),
     TAP(keys_of_the_job_take_the_place_of_the_servers),
     TAP(outside_a_server_keys_are_the_submitters),
+    TAP(a_directory_is_named_by_its_type_alone),
+    TAP(places_of_the_system_are_no_mount_paths),
     TAP(directories_are_for_reading_unless_they_are_marked),
     TAP(a_dataset_that_was_registered_anew_is_asked_about_again),
     TAP(a_job_with_keys_of_its_own_gets_none_of_the_servers),

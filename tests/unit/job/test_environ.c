@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/environ.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/bucket.h"
+#include "job/tree.h"
 #include "tap.h"
 
 static char *dir;
@@ -103,13 +106,13 @@ static void a_plan_holds_every_file_once(void)
     CHECK_INT(fs_mkdirs(sub, 0755, &err), RC_OK);
     CHECK_INT(fs_write(one, "123", 3, 0644, &err), RC_OK);
     CHECK_INT(fs_write(two, "4567", 4, 0644, &err), RC_OK);
-    CHECK_INT(job_bucket_plan_send(&p, from, "s3://b/run", &err), RC_OK);
+    CHECK_INT(job_bucket_plan_send(&p, dir, "out", "s3://b/run", &err), RC_OK);
     CHECK_INT(p.list.n, 2);
     CHECK_INT(p.bytes, 7);
     CHECK_STR(p.list.at[0].to, "s3://b/run/a/b/x");
     CHECK_STR(p.list.at[1].to, "s3://b/run/y");
     job_bucket_plan_release(&p);
-    CHECK_INT(job_bucket_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
+    CHECK_INT(job_bucket_plan_send(&p, dir, "none", "s3://b/", &err), RC_NOTFOUND);
     job_bucket_plan_release(&p);
     mem_free(two);
     mem_free(one);
@@ -117,10 +120,50 @@ static void a_plan_holds_every_file_once(void)
     mem_free(from);
 }
 
+/* The tree is a job's, and another process of its user may change it while it is sent. */
+static void a_directory_that_becomes_a_link_is_not_sent(void)
+{
+    char *from = fs_join(dir, "swap/model"), *file = fs_join(from, "w"),
+         *moved = fs_join(dir, "swap/model.real"), *secret = fs_join(dir, "secret"),
+         *theirs = fs_join(secret, "w"), *to = fs_join(dir, "sent"),
+         *sent = fs_join(to, "w"), *text = NULL;
+    struct job_bucket_plan p = {.bytes = 0};
+    struct err err = {0};
+    size_t n = 0;
+    CHECK_INT(fs_mkdirs(from, 0755, &err), RC_OK);
+    CHECK_INT(fs_mkdirs(secret, 0755, &err), RC_OK);
+    CHECK_INT(fs_write(file, "own", 3, 0644, &err), RC_OK);
+    CHECK_INT(fs_write(theirs, "key", 3, 0644, &err), RC_OK);
+    CHECK_INT(job_bucket_plan_send(&p, dir, "swap/model", to, &err), RC_OK);
+    CHECK_INT(p.list.n, 1);
+    CHECK_INT(rename(from, moved), 0);
+    CHECK_INT(symlink(secret, from), 0);
+    CHECK(job_bucket_copy(&p, NULL, NULL, &err) != RC_OK);
+    CHECK(!fs_exists(sent));
+    job_bucket_plan_release(&p);
+    CHECK(job_bucket_plan_send(&p, dir, "swap/model", to, &err) != RC_OK);
+    CHECK_INT(p.list.n, 0);
+    job_bucket_plan_release(&p);
+    /* Nor is a file read that is a link. */
+    CHECK(!job_tree_read(dir, "swap/model/w", 100, &n));
+    text = job_tree_read(dir, "swap/model.real/w", 100, &n);
+    CHECK_STR(text, "own");
+    mem_free(text);
+    CHECK_INT(unlink(theirs) == 0 && symlink("/etc/passwd", theirs) == 0, 1);
+    CHECK(!job_tree_read(dir, "secret/w", 1 << 20, &n));
+    mem_free(sent);
+    mem_free(to);
+    mem_free(theirs);
+    mem_free(secret);
+    mem_free(moved);
+    mem_free(file);
+    mem_free(from);
+}
+
 static const struct tap_case cases[] = {
     TAP(what_is_kept_comes_back),        TAP(a_file_that_is_not_there_is_empty),
     TAP(secrets_are_no_plain_variables), TAP(addresses_may_name_their_endpoint),
-    TAP(a_plan_holds_every_file_once),
+    TAP(a_plan_holds_every_file_once),   TAP(a_directory_that_becomes_a_link_is_not_sent),
 };
 
 int main(int argc, char **argv)

@@ -113,8 +113,17 @@ static void links_are_never_followed(void)
     static const char *const bad[] = {"l",    "a/up/f", "a/p",    "a",    "",
                                       ".",    "..",     "a/../l", "/etc", "a//b",
                                       "a/b/", "none",   "a/b/f/x"};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         CHECK_INT(job_tree_open(dir, bad[i], false, NULL), -1);
+        CHECK(job_tree_read(dir, bad[i], 100, &n) == NULL);
+        CHECK(!job_tree_has(dir, bad[i], false));
+    }
+    char *text = job_tree_read(dir, "a/b/f", 1, &n);
+    CHECK_STR(text, "x");
+    CHECK(n == 1 && job_tree_read(dir, "a/b/f", 0, &n) == NULL);
+    CHECK(job_tree_has(dir, "a/b", true) && !job_tree_has(dir, "a/up", true));
+    mem_free(text);
     int fd = job_tree_open(dir, "a/b/f", false, NULL);
     CHECK(fd >= 0);
     close(fd);

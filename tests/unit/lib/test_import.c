@@ -131,6 +131,24 @@ static void a_dictionary_gives_its_texts(void)
     refuses(&s, &a, E2032, "its dictionary is missing");
 }
 
+static void a_dictionary_of_numbers_gives_its_numbers(void)
+{
+    const int8_t codes[] = {1, 0, 2, 1};
+    const int64_t ids[] = {70, 80, 90};
+    const uint8_t valid[] = {0x0D}, known[] = {0x03}; /* rows 0 2 3; values 0 1 */
+    struct ArrowSchema numbers = {.format = "l"};
+    struct ArrowSchema s = {.format = "c", .name = "x", .dictionary = &numbers};
+    struct ArrowArray values = {
+        .length = 3, .null_count = 1, .n_buffers = 2, .buffers = BUFFERS(known, ids)};
+    struct ArrowArray a = {.length = 4,
+                           .null_count = 1,
+                           .n_buffers = 2,
+                           .buffers = BUFFERS(valid, codes),
+                           .dictionary = &values};
+    prints(&s, &a, 0, 4, "80 null null 80");
+    prints(&s, &a, 3, 1, "80");
+}
+
 static void lists_and_maps_begin_anywhere(void)
 {
     const int32_t offsets[] = {0, 2, 2, 3}, keys[] = {1, 2, 3};
@@ -186,6 +204,7 @@ static const struct tap_case cases[] = {
     TAP(narrow_numbers_bits_and_halves_are_widened),
     TAP(texts_of_all_forms_are_read),
     TAP(a_dictionary_gives_its_texts),
+    TAP(a_dictionary_of_numbers_gives_its_numbers),
     TAP(lists_and_maps_begin_anywhere),
     TAP(what_is_not_read_or_not_right_is_said),
 };

@@ -6,6 +6,7 @@
  */
 #include "embed/embed.h"
 #include "model/model.h"
+#include "model/reference.h"
 
 #include <dlfcn.h>
 
@@ -33,7 +34,7 @@ struct run {
     struct pool *pool;
     const struct device *device; /* NULL: the CPU */
     uint64_t digest;             /* of all values that were compared */
-    struct embed_slot_ids slots[SLOTS_MAX];
+    struct embed_slot_ids slots[SLOTS_MAX], dense[SLOTS_MAX];
     struct view views[SLOTS_MAX];
 };
 
@@ -97,6 +98,18 @@ static void load_tables(struct run *r)
     }
 }
 
+/* Of a case with `dense_tables`: those that the dense optimizer trains. */
+static bool is_dense(const void *arg, const struct pc_feature *f, const char *table,
+                     bool sequence)
+{
+    const struct run *r = arg;
+    const struct node *list = node_get_list(r->file->doc.root, "dense_tables");
+    for (size_t i = 0; list && i < list->list.n; i++)
+        if (str_is(list->list.at[i]->text, table))
+            return true;
+    return false;
+}
+
 static struct model_options options_of(const struct run *r, bool plain)
 {
     const struct pc_EasyRecConfig *conf = r->conf.data;
@@ -111,7 +124,10 @@ static struct model_options options_of(const struct run *r, bool plain)
                                             .seed = 7,
                                             .tile_rows = 4},
                                   .lookup = r->device ? r->device->ops->lookup : NULL,
-                                  .row_opt = sparse.rule};
+                                  .row_opt = sparse.rule,
+                                  .reference = REFERENCE_TABLES,
+                                  .dense = is_dense,
+                                  .dense_arg = r};
 }
 
 /* `plain`: rows are updated by plain descent. */
@@ -219,7 +235,7 @@ static void fill_ids(struct run *r, const struct node *batch,
 {
     struct ints ids = golden_ints(r->file, golden_at(feature, "ids"));
     struct ints at = golden_ints(r->file, golden_at(feature, "offsets"));
-    struct embed_slot_ids *s = &r->slots[in->slot];
+    struct embed_slot_ids *s = in->dense ? &r->dense[in->slot] : &r->slots[in->slot];
     *s = (struct embed_slot_ids){.ids = ids.at, .offsets = at.at, .rows = at.n - 1};
     if (node_find(feature, "weights"))
         s->weights = golden_floats(r->file, node_find(feature, "weights")).at;
@@ -333,6 +349,7 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
                           ? graph_device_view(r->model->graph, r->model->embedded.at[k])
                           : graph_write_begin(r->model->graph, r->model->embedded.at[k]);
     CHECK(lookup_forward(r->model->lookup, r->views, &err) == RC_OK);
+    CHECK(model_dense_forward(r->model, r->dense, r->views, &err) == RC_OK);
     for (size_t k = 0; k < r->model->embedded.n && !there; k++)
         graph_write_end(r->model->graph, r->model->embedded.at[k]);
     if (training)
@@ -350,6 +367,7 @@ static void backward(struct run *r, double lr, uint64_t step)
     for (size_t k = 0; k < r->model->embedded.n; k++)
         grads[k] = there ? graph_device_grad(r->model->graph, r->model->embedded.at[k])
                          : graph_read_grad(r->model->graph, r->model->embedded.at[k]);
+    model_dense_backward(r->model, r->dense, grads);
     CHECK(lookup_update(r->model->lookup, grads,
                         &(struct embed_row_step){.lr = lr, .step = step}, NULL) == RC_OK);
 }
@@ -551,9 +569,12 @@ static void golden(const char *name)
     snprintf(path, sizeof(path), "%s/models/%s.json", TY_GOLDEN, name);
     CHECK(device_open(&device_copies, &copies, NULL) == RC_OK);
     if (golden_open(&file, path)) {
-        if (plugged_in())
+        /* such tables are the CPU's alone */
+        bool dense = node_find(file.doc.root, "dense_tables") != NULL;
+        if (plugged_in() && !dense)
             run_on(&file, name, plugged_in());
-        uint64_t cpu = run_on(&file, name, NULL), other = run_on(&file, name, copies);
+        uint64_t cpu = run_on(&file, name, NULL);
+        uint64_t other = dense ? cpu : run_on(&file, name, copies);
         CHECK(cpu != 0 && cpu == other);
         const struct copies *c = copies->state;
         CHECK_INT(c->blocks.n, 0); /* all was given back */

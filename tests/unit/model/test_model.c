@@ -431,6 +431,8 @@ static void every_model_is_tried(void)
     " task_towers { tower_name: '" name "' label_name: 'clk' " more \
     " losses { binary_cross_entropy {} } }"
 
+#define NET_ALL " multi_tower { towers { input: 'all' mlp { hidden_units: 4 } } }" LOSS
+
 /* What a check of the config alone does not find. */
 static const struct {
     const char *model, *message;
@@ -449,6 +451,14 @@ static const struct {
     {ALL " esmm { ctr_tower { tower_name: 'a' label_name: 'clk'" LOSS
          " } cvr_tower { tower_name: 'b' label_name: 'buy' losses { l2_loss {} } } }",
      "esmm: model: b: losses are binary_cross_entropy or binary_focal_loss"},
+    {ALL NET_ALL " initializers { regex_pattern: '.*' init_fn: 'nn.init.nope_' }",
+     "multi_tower: init_fn 'nn.init.nope_' is not known"},
+    {ALL NET_ALL " initializers { regex_pattern: '.*' init_fn: "
+                 "'nn.init.trunc_normal_,std=1,a=-1,b=1' }",
+     "multi_tower: init_fn 'nn.init.trunc_normal_,std=1,a=-1,b=1': a dense parameter is "
+     "cut off at two deviations"},
+    {ALL NET_ALL " initializers { regex_pattern: '(' init_fn: 'nn.init.zeros_' }",
+     "multi_tower: regex_pattern '(': missing closing parenthesis, at character 1"},
     {ALL GROUP("uia", "DEEP", "['u']") " pepnet {" TASKS " }",
      "pepnet: model: 0 ppnet_hidden_units and 0 ppnet_dropout_ratio"},
     {ALL " pepnet { domain_input_name: 'kind' task_domain_num: 65" TASKS " }",

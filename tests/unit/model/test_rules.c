@@ -146,6 +146,8 @@ static void parameters_are_those_of_the_rules(void)
 
 enum first { WITHIN, DEVIATES, ALL_ARE };
 
+#define INIT(names, how) \
+    " initializers { regex_pattern: '" names "' init_fn: 'nn.init." how "' }"
 #define NET " multi_tower { towers { input: 'all' mlp { hidden_units: 60 "
 static const struct {
     const char *model, *param;
@@ -157,6 +159,20 @@ static const struct {
     {ALL NET "} } }" LOSS, "model.output_mlp.weight", WITHIN, 0.12910},
     {ALL NET "use_bn: true } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.weight",
      ALL_ARE, 1},
+    {ALL NET "} } }" LOSS INIT(".*weight", "xavier_uniform_"),
+     "model.towers.all.mlp.0.perceptron.0.weight", WITHIN, 0.29704}, /* sqrt(6 / 68) */
+    {ALL NET "} } }" LOSS INIT(".*bias", "zeros_"),
+     "model.towers.all.mlp.0.perceptron.0.bias", ALL_ARE, 0},
+    {ALL NET "} } }" LOSS INIT(".*bias", "constant_,val=0.1"),
+     "model.towers.all.mlp.0.perceptron.0.weight", WITHIN, 0.35355},
+    {ALL NET "} } }" LOSS INIT("model.towers.*", "normal_,std=3") INIT(".*", "zeros_"),
+     "model.towers.all.mlp.0.perceptron.0.weight", DEVIATES, 3},
+    {ALL NET "} } }" LOSS INIT(".*", "trunc_normal_,std=0.5,a=-1,b=1"),
+     "model.towers.all.mlp.0.perceptron.0.weight", WITHIN, 1},
+    {ALL NET "} } }" LOSS INIT(".*", "trunc_normal_,std=0.01"),
+     "model.towers.all.mlp.0.perceptron.0.weight", DEVIATES, 0.01},
+    {ALL NET "} } }" LOSS INIT(".*", "kaiming_normal_,nonlinearity=linear"),
+     "model.towers.all.mlp.0.perceptron.0.weight", DEVIATES, 0.35355},
     {ALL NET "use_bn: true } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.bias",
      ALL_ARE, 0},
     {ALL NET "use_bn: true } } }" LOSS,

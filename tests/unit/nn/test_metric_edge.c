@@ -2,9 +2,13 @@
 /* Metrics at their edges: what has no value, what is refused, sampling, sorting. */
 #include "nn/metric/metric.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #include "base/rng.h"
 #include "golden_text.h"
 #include "nn/metric/bins.h"
+#include "nn/metric/metric_private.h"
 #include "nn/metric/pairs.h"
 #include "nn/metric/sort.h"
 #include "text/pipeline/pipeline.h"
@@ -534,7 +538,122 @@ static void sorts_sort(void)
     }
 }
 
+/* A metric that does one thing wrong. */
+static const char *odd_fault;
+static double odd_value;
+
+static enum rc odd_answer(const char *function)
+{
+    size_t n = strlen(function);
+    if (!odd_fault || strncmp(odd_fault, function, n) != 0)
+        return RC_OK;
+    return odd_fault[n] == '!' ? (enum rc)4 : RC_IO;
+}
+
+static enum rc odd_init(struct metric *m, const struct msg *conf, struct err *err)
+{
+    return odd_answer("init");
+}
+
+static void odd_reset(struct metric *m)
+{
+}
+
+static enum rc odd_update(struct metric *m, const struct metric_rows *rows,
+                          struct err *err)
+{
+    return odd_answer("update");
+}
+
+static enum rc odd_merge(struct metric *m, const struct metric *from, struct err *err)
+{
+    return odd_answer("merge");
+}
+
+static enum rc odd_compute(const struct metric *m, struct metric_value *out,
+                           struct err *err)
+{
+    if (odd_value != 0)
+        *out = metric_number(odd_value);
+    return odd_answer("compute");
+}
+
+static enum rc odd_load(struct metric *m, const char *prefix, const struct nn_state *in,
+                        struct err *err)
+{
+    return odd_answer("load");
+}
+
+static const struct metric_ops odd_ops = {.name = "odd",
+                                          .size = sizeof(struct metric),
+                                          .wants = METRIC_PROB,
+                                          .init = odd_init,
+                                          .reset = odd_reset,
+                                          .update = odd_update,
+                                          .merge = odd_merge,
+                                          .compute = odd_compute,
+                                          .load = odd_load};
+
+static enum rc use_odd(struct err *err)
+{
+    struct metric *m = NULL;
+    struct metric_value v;
+    const float one = 1;
+    struct nn_state none = {0};
+    struct metric_rows rows = {.n = 1, .pred = &one, .label = &one, .width = 1};
+    enum rc rc = metric_make(&odd_ops, NULL, &(struct metric_options){0}, &m, err);
+    if (!rc)
+        rc = metric_update(m, &rows, err);
+    if (!rc)
+        rc = metric_merge(m, m, err);
+    if (!rc)
+        rc = metric_compute(m, &v, err);
+    if (!rc)
+        rc = metric_load(m, "", &none, err);
+    metric_destroy(rc && !strncmp(odd_fault, "init", 4) ? NULL : m);
+    return rc;
+}
+
+static void a_metric_that_fails_without_a_word_is_named(void)
+{
+    static const char *const functions[] = {"init", "update", "merge", "compute", "load"};
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        struct err err = {0};
+        char said[100];
+        odd_fault = functions[i];
+        snprintf(said, sizeof(said), "metric 'odd': %s() failed without a message (i/o)",
+                 functions[i]);
+        CHECK_INT(use_odd(&err), RC_IO);
+        CHECK_STR(err.msg, said);
+        CHECK_INT(err.code, E0010);
+    }
+    struct err err = {0};
+    odd_fault = "update!";
+    CHECK_INT(use_odd(&err), RC_INVAL);
+    CHECK_STR(err.msg,
+              "metric 'odd': update() answered 4, which is not a code of failure");
+    odd_fault = NULL;
+    CHECK_INT(use_odd(&err), RC_OK);
+}
+
+static void a_value_that_is_nan_has_no_sign_and_none_has_a_reason(void)
+{
+    struct metric *m = NULL;
+    struct metric_value v;
+    struct err err = {0};
+    CHECK(metric_make(&odd_ops, NULL, &(struct metric_options){0}, &m, &err) == RC_OK);
+    odd_value = -(double)NAN;
+    CHECK(metric_compute(m, &v, &err) == RC_OK);
+    CHECK(v.defined && isnan(v.value) && !signbit(v.value));
+    odd_value = 0;
+    CHECK(metric_compute(m, &v, &err) == RC_OK);
+    CHECK(!v.defined && v.why && v.why[0]);
+    metric_destroy(m);
+}
+
 static const struct tap_case cases[] = {
+    TAP(a_metric_that_fails_without_a_word_is_named),
+    TAP(a_value_that_is_nan_has_no_sign_and_none_has_a_reason),
     TAP(thresholds_are_those_of_linspace),
     TAP(without_rows_there_is_no_value),
     TAP(scores_that_no_threshold_tells_apart_are_said),

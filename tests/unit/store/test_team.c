@@ -194,6 +194,7 @@ static void a_planned_run_is_claimed_once(void)
     struct err err = {0};
     bool first = false, moved = false;
     struct store_schedule x = {.name = named("daily"),
+                               .node = "yard:/a",
                                .owner = "ann",
                                .cron = "0 3 * * *",
                                .zone = "UTC",
@@ -227,6 +228,9 @@ static void a_planned_run_is_claimed_once(void)
     store_run_rows_release(&runs);
     x.paused = 1;
     x.next = 5;
+    x.created++; /* another schedule of the same name */
+    CHECK_INT(store_schedule_update(s, &x, &err), RC_NOTFOUND);
+    x.created--;
     CHECK_INT(store_schedule_update(s, &x, &err), RC_OK);
     CHECK_INT(store_schedule_due(s, 9999, &got, &err), RC_OK);
     CHECK_INT(got.n, 0); /* paused */
@@ -346,16 +350,23 @@ static void the_audit_log_is_paged_from_its_end(void)
                                        .outcome = "200",
                                        .address = "127.0.0.1"};
     CHECK_INT(store_audit_add(s, rows, 5, NULL), RC_OK);
-    CHECK_INT(store_audit_get(s, who, 0, 3, &got, NULL), RC_OK);
+    CHECK_INT(store_audit_get(s, &(struct store_audit_filter){.who = who, .limit = 3},
+                              &got, NULL),
+              RC_OK);
     CHECK_INT(got.n, 3);
     CHECK(got.n == 3 && got.at[0].time == 4 && got.at[2].time == 2);
     CHECK_STR(got.n ? got.at[0].object : "", "jb-1'; DROP TABLE audit --");
     int64_t last = got.n ? got.at[got.n - 1].num : 0;
     store_audits_release(&got);
-    CHECK_INT(store_audit_get(s, who, last, 100, &got, NULL), RC_OK);
+    CHECK_INT(store_audit_get(
+                  s,
+                  &(struct store_audit_filter){.who = who, .before = last, .limit = 100},
+                  &got, NULL),
+              RC_OK);
     CHECK_INT(got.n, 2);
     store_audits_release(&got);
-    CHECK_INT(store_audit_get(s, NULL, 0, 1, &got, NULL), RC_OK);
+    CHECK_INT(store_audit_get(s, &(struct store_audit_filter){.limit = 1}, &got, NULL),
+              RC_OK);
     CHECK_INT(got.n, 1);
     store_audits_release(&got);
     store_close(s);

@@ -4,6 +4,8 @@
  */
 #include "team/fire.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +16,7 @@
 #include "store/leases.h"
 #include "store/users.h"
 #include "tap.h"
+#include "team/schedule_secrets.h"
 
 struct yard {
     struct job_place p;
@@ -83,8 +86,9 @@ static int64_t tick(struct yard *y, const char *now)
     struct err err = {0};
     int64_t fired = -1;
     y->ticker = (struct team_schedule_ticker){0};
-    CHECK_INT(team_schedule_tick(&y->ticker, &y->p, no_env, moment(now), &fired, &err),
-              RC_OK);
+    CHECK_INT(
+        team_schedule_tick(&y->ticker, &y->p, no_env, true, moment(now), &fired, &err),
+        RC_OK);
     CHECK_STR(err.msg, "");
     return fired;
 }
@@ -361,8 +365,8 @@ static void who_does_not_lead_any_more_fires_nothing(void)
     CHECK_INT(store_open(y.db, &other, &err), RC_OK);
     CHECK_INT(store_lease_take(other, "leader", "b", 100000, &mine, &later, &err), RC_OK);
     CHECK(mine && later == epoch + 1);
-    CHECK_INT(team_schedule_tick(&y.ticker, &y.p, no_env, moment("2026-03-01T18:30:00Z"),
-                                 &fired, &err),
+    CHECK_INT(team_schedule_tick(&y.ticker, &y.p, no_env, true,
+                                 moment("2026-03-01T18:30:00Z"), &fired, &err),
               RC_INVAL);
     CHECK_STR(err.msg, "lease 'leader': another has it by now");
     CHECK_INT(err.code, E5401);
@@ -372,6 +376,81 @@ static void who_does_not_lead_any_more_fires_nothing(void)
     store_fence(y.p.store, NULL, NULL, 0);
     CHECK_INT(tick(&y, "2026-03-01T18:30:00Z"), 1);
     store_close(other);
+    yard_close(&y);
+}
+
+static void fires(const struct job_place *p, bool leads, const char *now, int64_t want)
+{
+    struct team_schedule_ticker ticker = {0};
+    struct err err = {0};
+    int64_t fired = -1;
+    CHECK_INT(team_schedule_tick(&ticker, p, no_env, leads, moment(now), &fired, &err),
+              RC_OK);
+    CHECK_STR(err.msg, "");
+    CHECK_INT(fired, want);
+}
+
+/* A file of secrets is there, and old. */
+static bool secrets_left(const struct yard *y, int64_t now)
+{
+    struct fs_names names = {0};
+    char *dir = fs_join(y->p.dir, "schedules");
+    CHECK_INT(fs_list(dir, &names, NULL), RC_OK);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(dir, names.at[i]);
+        const struct timespec old[2] = {{.tv_sec = now / CLOCK_SECOND - 3600},
+                                        {.tv_sec = now / CLOCK_SECOND - 3600}};
+        CHECK_INT(utimensat(AT_FDCWD, path, old, 0), 0);
+        mem_free(path);
+    }
+    bool any = names.n > 0;
+    fs_names_release(&names);
+    mem_free(dir);
+    return any;
+}
+
+/* Two servers on one store; secrets that were sent lie at one of them. */
+static void who_has_the_files_of_a_schedule_runs_it(void)
+{
+    struct yard y;
+    struct err err = {0};
+    char id[JOB_ID_SIZE];
+    bool existed;
+    yard_open(&y);
+    static const char *const sent[] = {"KEY=hushhushhush", NULL};
+    struct store_schedule x = daily("last skip");
+    x.spec = "{\"command\": \"true\", \"secret\": [\"KEY\"]}";
+    int64_t now = moment("2026-03-01T00:00:00Z");
+    CHECK_INT(team_schedule_create(&y.p, &x, sent, now, &err), RC_OK);
+    CHECK_STR(x.node, y.p.node);
+    struct job_place other = y.p;
+    other.node = "elsewhere:/yard";
+    fires(&other, true, "2026-03-01T18:30:00Z", 0);
+    history(&y, "");
+    CHECK_INT(team_schedule_run(&other, no_env, "daily", now, id, &existed, &err),
+              RC_INVAL);
+    CHECK_INT(err.code, E5108);
+    CHECK_HAS(err.msg, "the files of schedule 'daily' are at ");
+    fires(&y.p, false, "2026-03-01T18:30:00Z", 1);
+    /* Deleted by the other one, which has no file to remove. */
+    CHECK(secrets_left(&y, now));
+    team_schedule_secrets_sweep(&y.p, now);
+    CHECK(secrets_left(&y, now));
+    CHECK_INT(store_schedule_delete(y.p.store, "daily", &err), RC_OK);
+    team_schedule_secrets_sweep(&y.p, now);
+    CHECK(!secrets_left(&y, now));
+    yard_close(&y);
+}
+
+static void without_files_it_is_whose_turn_it_is(void)
+{
+    struct yard y;
+    yard_open(&y);
+    make(&y, "last skip", "2026-03-01T00:00:00Z");
+    fires(&y.p, false, "2026-03-01T18:30:00Z", 0);
+    struct job_place other = y.p;
+    other.node = "elsewhere:/yard";
+    fires(&other, true, "2026-03-01T18:30:00Z", 1);
     yard_close(&y);
 }
 
@@ -453,6 +532,8 @@ static const struct tap_case cases[] = {
     TAP(by_hand_at_any_time_but_once),
     TAP(bad_schedules_are_refused),
     TAP(who_does_not_lead_any_more_fires_nothing),
+    TAP(who_has_the_files_of_a_schedule_runs_it),
+    TAP(without_files_it_is_whose_turn_it_is),
     TAP(a_schedule_runs_only_while_its_owner_may),
     TAP(the_schedule_of_a_deleted_user_is_refused_by_name),
 };

@@ -48,6 +48,10 @@ static void a_bad_file_is_refused_with_its_line(void)
     } bad[] = {
         {"", ""},
         {"- a\n- b\n", ""},
+        {"submitter:\n  max_workers: 2\n", "`policy: NAME`"},
+        {"policy:\nsubmitter:\n  max_workers: 2\n", ""},
+        {"policy: ''\nsubmitter:\n  max_workers: 2\n", "`policy: NAME`"},
+        {"policy: x\n", "restricts nobody"},
         {"policy: x\nsubmitter: 3\n", ":2:"},
         {"policy: x\nsubmitters:\n  max_workers: 2\n", ":2:1: "},
         {"policy: x\nsubmitter:\n  max_worker: 2\n", ":3:3: "},

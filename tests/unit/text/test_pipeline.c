@@ -300,7 +300,76 @@ static void a_kind_of_feature_names_inputs_that_its_message_has(void)
     arena_release(&a);
 }
 
+/* Texts around a message, from the root: "model_config { dlrm { " and " } }"; false when
+ * nothing leads to it within `depth` messages.
+ */
+static bool lead_to(const struct msg_def *from, const struct msg_def *to, int depth,
+                    struct buf *before, struct buf *after)
+{
+    if (from == to)
+        return true;
+    for (const struct field_def *f = from->fields(); f->name && depth > 0; f++) {
+        size_t n = before->n;
+        if (f->type != FIELD_MSG)
+            continue;
+        buf_printf(before, "%s { ", f->name);
+        if (lead_to(f->msg, to, depth - 1, before, after)) {
+            buf_puts(after, " }");
+            return true;
+        }
+        before->n = n;
+    }
+    return false;
+}
+
+static const char *some_value(const struct field_def *f)
+{
+    return f->type == FIELD_MSG    ? "{}"
+           : f->type == FIELD_ENUM ? f->enums->values[0].name
+           : f->type == FIELD_STR  ? "\"x\""
+           : f->type == FIELD_BOOL ? "true"
+                                   : "1";
+}
+
+static void check_named(const struct msg_def *m, const struct field_def *f)
+{
+    struct buf before, after;
+    struct loaded l;
+    const struct diag *found = NULL;
+    buf_init(&before, 4096);
+    buf_init(&after, 4096);
+    CHECK(f->note && f->note[0]);
+    CHECK(lead_to(&pc_EasyRecConfig_def, m, 8, &before, &after));
+    char *text = mem_printf("%.*s%s: %s%s", (int)before.n, before.p, f->name,
+                            some_value(f), buf_str(&after));
+    load(&l, text);
+    for (size_t i = 0; i < l.diags.list.n; i++)
+        if (l.diags.list.at[i].code == E0208)
+            found = &l.diags.list.at[i];
+    CHECK_HAS(found ? found->msg : text, "has no effect");
+    CHECK_HAS(found ? found->msg : text, f->name);
+    CHECK_STR(found ? found->hint : "", f->note);
+    unload(&l);
+    mem_free(text);
+    buf_release(&before);
+    buf_release(&after);
+}
+
+static void every_field_without_effect_is_named_with_its_reason(void)
+{
+    const struct schema_family *s = &schema_family_pipeline;
+    int n = 0;
+    for (size_t i = 0; s->msgs[i]; i++)
+        for (const struct field_def *f = s->msgs[i]->fields(); f->name; f++)
+            if (f->flags & FIELD_IGNORED) {
+                check_named(s->msgs[i], f);
+                n++;
+            }
+    CHECK(n >= 20);
+}
+
 static const struct tap_case cases[] = {
+    TAP(every_field_without_effect_is_named_with_its_reason),
     TAP(defaults_are_those_of_the_schema),
     TAP(a_value_equal_to_the_default_counts_as_set),
     TAP(absent_messages_are_null_and_lists_empty),

@@ -246,10 +246,23 @@ static void printing_and_parsing_is_the_identity(void)
     }
 }
 
+static void values_of_a_key_are_counted_over_repeats_and_lists(void)
+{
+    struct parsed p = parse("a: 1 b: 9 a: [2, 3] a: 4");
+    for (size_t i = 0; i < 4; i++)
+        CHECK_INT(node_nth(p.doc.root, str_c("a"), i)->num.mag, i + 1);
+    CHECK(node_nth(p.doc.root, str_c("a"), 4) == NULL);
+    CHECK(node_nth(p.doc.root, str_c("c"), 0) == NULL);
+    CHECK(node_nth(NULL, str_c("a"), 0) == NULL);
+    CHECK(node_nth(node_find(p.doc.root, "b"), str_c("a"), 0) == NULL);
+    done(&p);
+}
+
 static const struct tap_case cases[] = {
     TAP(all_constructs_of_the_format_are_read),
     TAP(every_escape_is_read),
     TAP(repeated_fields_stay_in_file_order),
+    TAP(values_of_a_key_are_counted_over_repeats_and_lists),
     TAP(positions_are_exact),
     TAP(syntax_errors_say_what_and_where),
     TAP(one_slip_does_not_hide_the_next),

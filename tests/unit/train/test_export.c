@@ -167,6 +167,7 @@ static enum rc predict_to(struct train_export *x, const char *dir,
                                       .threads = 2,
                                       .batch_size = 20,
                                       .part_rows = 60};
+    train_predict_summary_release(summary); /* of the run before */
     return train_predict_run(train_export_session(x), &o, summary, &diags, err);
 }
 
@@ -197,6 +198,7 @@ static void a_full_disk_loses_no_row(void)
     CHECK(strcmp(got, want) == 0);
     mem_free(got);
     mem_free(want);
+    train_predict_summary_release(&s);
     train_export_close(x);
 }
 

@@ -7,6 +7,7 @@
 
 #include "ckpt/ckpt.h"
 #include "device_copies.h"
+#include "dist/sharded.h"
 #include "embed/lookup_wrap.h"
 #include "rows.h"
 #include "train/trainer.h"
@@ -16,6 +17,7 @@
 #define PASS ((ROWS + BATCH - 1) / BATCH)
 
 static const struct device *device; /* of the next runs; NULL: the CPU */
+static int shards;                  /* of them */
 static struct {
     int64_t created, prepared, trained, forwards, updates, snapshots, restores, rows;
 } counts;
@@ -77,8 +79,10 @@ static enum rc counter_create(const struct lookup_conf *conf, struct lookup **ou
                               struct err *err)
 {
     struct lookup *inner = NULL;
-    struct counter *c = mem_calloc(1, sizeof(*c));
     enum rc rc = lookup_create(NULL, conf, &inner, err);
+    if (rc)
+        return rc;
+    struct counter *c = mem_calloc(1, sizeof(*c));
     lookup_wrap_init(&c->wrap, &counter_ops, inner);
     c->wrap.ops.destroy = counter_destroy;
     c->wrap.ops.prepare = count_prepare;
@@ -88,7 +92,7 @@ static enum rc counter_create(const struct lookup_conf *conf, struct lookup **ou
     c->wrap.ops.restore = count_restore;
     counts.created++;
     *out = &c->wrap.lookup;
-    return rc;
+    return RC_OK;
 }
 
 struct stopper {
@@ -119,6 +123,7 @@ static void train(const char *text, const char *model_dir,
                               .resume = resume,
                               .lookup = lookup,
                               .device = device,
+                              .shards = shards,
                               .watch = {.arg = &stopper, .stop = stop_now}};
     CHECK_INT(train_run(&o, &result, &diags, &err), RC_OK);
     CHECK_STR(err.msg, "");
@@ -136,10 +141,8 @@ static void check_same(const char *a_dir, const char *b_dir)
     const char *const dirs[2] = {a_dir, b_dir};
     for (int i = 0; i < 2; i++) {
         struct err err = {0};
-        char *dir = ckpt_dir(dirs[i], 2 * PASS - 1);
-        CHECK(ckpt_open(dir, 0, &c[i], NULL, &err) == RC_OK);
+        CHECK(ckpt_open(dirs[i], 0, &c[i], NULL, &err) == RC_OK);
         CHECK_STR(err.msg, "");
-        mem_free(dir);
     }
     CHECK(c[0] && c[1] && ckpt_count(c[0]) == ckpt_count(c[1]) && ckpt_count(c[0]) > 20);
     for (size_t i = 0; c[0] && c[1] && i < ckpt_count(c[0]); i++) {
@@ -200,6 +203,55 @@ static void a_run_of_deepfm_goes_through_the_lookup_alone(void)
 static void a_run_of_din_goes_through_the_lookup_alone(void)
 {
     whole_run(rows_din, 3);
+}
+
+/* Both shards of a step are one batch of the lookup inside. */
+static void a_run_of_two_shards_goes_through_the_lookup_that_it_is_given(void)
+{
+    struct err err = {0};
+    char *top = NULL;
+    CHECK(fs_temp_dir("trainyard-lookup", &top, &err) == RC_OK);
+    CHECK(chdir(top) == 0);
+    write_rows();
+    shards = 2;
+    train(rows_deepfm, "plain", NULL, 0, false);
+    memset(&counts, 0, sizeof(counts));
+    train(rows_deepfm, "counted", &counter_ops, 0, false);
+    CHECK_INT(counts.created, 1);
+    CHECK_INT(counts.trained, 2 * ((ROWS + 2 * BATCH - 1) / (2 * BATCH)));
+    CHECK_INT(counts.updates, counts.trained);
+    CHECK(counts.snapshots > 0);
+    check_same("plain", "counted");
+    train(rows_deepfm, "resumed", &counter_ops, 10, false);
+    train(rows_deepfm, "resumed", &counter_ops, 0, true);
+    CHECK_INT(counts.restores, 5);
+    check_same("plain", "resumed");
+    shards = 0;
+    CHECK(chdir("/") == 0);
+    CHECK(fs_remove_all(top, NULL) == RC_OK);
+    mem_free(top);
+}
+
+static enum rc create_on_device(const struct lookup_conf *conf, struct lookup **out,
+                                struct err *err)
+{
+    enum rc rc = counter_create(conf, out, err);
+    if (!rc)
+        ((struct lookup_wrap *)*out)->ops.on_device = true;
+    return rc;
+}
+
+static void a_lookup_on_a_device_is_refused_for_two_shards(void)
+{
+    static const struct lookup_ops on_device = {.name = "card",
+                                                .create = create_on_device};
+    struct lookup *l = NULL;
+    struct err err = {0};
+    struct lookup_conf conf = {.inner = &on_device};
+    CHECK_INT(lookup_create(&dist_sharded_ops, &conf, &l, &err), RC_UNSUPPORTED);
+    CHECK_STR(err.msg, "lookup 'counter' gives vectors in the memory of a device; those "
+                       "of several shards are put together by the host");
+    CHECK(l == NULL);
 }
 
 /* Its losses are there only when the step has waited for them. */
@@ -264,6 +316,8 @@ static void lookups_are_found_by_name(void)
 static const struct tap_case cases[] = {
     TAP(a_run_of_deepfm_goes_through_the_lookup_alone),
     TAP(a_run_of_din_goes_through_the_lookup_alone),
+    TAP(a_run_of_two_shards_goes_through_the_lookup_that_it_is_given),
+    TAP(a_lookup_on_a_device_is_refused_for_two_shards),
     TAP(a_run_on_a_device_that_queues_gives_the_same_bytes),
     TAP(a_step_whose_queue_fails_is_named),
     TAP(lookups_are_found_by_name),

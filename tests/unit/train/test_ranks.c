@@ -11,6 +11,7 @@
 #include "comm/threads.h"
 #include "dist/sharded.h"
 #include "rows.h"
+#include "train/placement.h"
 #include "train/rounds.h"
 #include "train/save.h"
 
@@ -29,10 +30,16 @@ struct run {
     const char *const *inputs; /* of each shard, when they have their own; else NULL */
     const char *input;
     struct comm *comm; /* NULL: one rank */
-    int shards, threads;
+    int shards, threads, local;
+    bool half; /* vectors travel as bf16 */
+    struct dist_traffic traffic;
+    bool places;          /* tables lie as the config says */
+    const char *whole;    /* a table whose rows stay whole, as the placement says */
+    enum dist_kind kind;  /* of the first table */
     const int64_t *sizes; /* of each shard's batches, with `inputs` */
     bool resumes;
-    uint64_t most; /* steps; 0: all */
+    uint64_t most;  /* steps; 0: all */
+    int64_t passes; /* over the rows; 0: one */
     double losses[4 * STEPS];
     uint64_t steps, rows;
     enum rc rc;
@@ -70,6 +77,14 @@ static enum rc resume(struct run *r, struct train_session *s, struct arena *a,
     return rc;
 }
 
+/* With several ranks the next batch is drawn while one is worked on. */
+static const struct feature_batch *const *look_ahead(void *arg)
+{
+    const struct feature_batch *const *at = NULL;
+    train_rounds_ahead(arg, 0, &at);
+    return at;
+}
+
 static enum rc train_all(struct run *r, struct train_session *s, struct diags *diags)
 {
     struct arena a = {0};
@@ -79,19 +94,23 @@ static enum rc train_all(struct run *r, struct train_session *s, struct diags *d
     enum rc rc = resume(r, s, &a, &position);
     struct train_rounds_conf conf = {.path = r->input,
                                      .use = SOURCE_TRAIN,
-                                     .epochs = 1,
+                                     .epochs = r->passes ? r->passes : 1,
                                      .cursor = position,
                                      .positions = true};
     if (!rc)
         rc = train_rounds_open(s, &conf, &rounds, diags, &r->err);
+    s->ahead = (struct train_session_ahead){.fn = look_ahead, .arg = rounds};
     while (!rc && (!r->most || s->step < r->most)) {
         rc = train_rounds_next(rounds, 0, &round, &r->err);
-        if (rc || !round.any)
+        if (rc || (!round.any && round.over))
             break;
+        if (!round.any)
+            continue;
         rc = train_session_train(s, &round.batch, &r->losses[s->step], &r->err);
     }
     if (!rc)
         rc = save(r, s, rounds);
+    train_session_quit(s);
     train_rounds_close(rounds);
     arena_release(&a);
     return rc;
@@ -134,6 +153,22 @@ static enum rc train_uneven(struct run *r, struct train_session *s, struct diags
     return rc;
 }
 
+/* Where the config and an earlier plan in model_dir want the tables. */
+static enum rc place(struct run *r, struct train_session *s)
+{
+    struct train_placement p = {0};
+    struct train_pins pins = {0};
+    if (!r->places || comm_world(r->comm) == 1)
+        return RC_OK;
+    enum rc rc = train_pins_read(r->model_dir, false, &pins, &r->err);
+    if (!rc)
+        rc = train_placement_apply(s, &pins, &p, &r->whole, &r->err);
+    r->kind = p.plan.n ? p.plan.at[0].kind : DIST_KINDS;
+    train_placement_release(&p);
+    train_pins_release(&pins);
+    return rc;
+}
+
 static void *run_main(void *arg)
 {
     struct run *r = arg;
@@ -141,18 +176,25 @@ static void *run_main(void *arg)
     struct diags diags = {0};
     struct pool *pool = NULL;
     struct train_session *s = NULL;
-    struct train_session_options so = {
-        .training = true, .seed = 3, .comm = r->comm, .shards = r->shards};
+    struct train_session_options so = {.training = true,
+                                       .seed = 3,
+                                       .comm = r->comm,
+                                       .local = r->local,
+                                       .half_wire = r->half,
+                                       .shards = r->shards};
     rows_conf(r->config, &conf, &diags);
     r->rc = pool_create(r->threads ? r->threads : 1, &pool, &r->err);
     so.pool = pool;
     if (!r->rc)
         r->rc = train_session_create(conf.data, &so, &s, &diags, &r->err);
     if (!r->rc)
+        r->rc = place(r, s);
+    if (!r->rc)
         r->rc = r->inputs ? train_uneven(r, s, &diags) : train_all(r, s, &diags);
     if (r->rc)
         comm_abort(r->comm, &r->err);
     r->steps = s ? s->step : 0;
+    r->traffic = s ? train_session_traffic(s) : (struct dist_traffic){0};
     r->rows = s ? s->rows : 0;
     train_session_destroy(s);
     pool_destroy(pool);
@@ -253,8 +295,8 @@ static void write_rows(const char *path, int64_t n)
 }
 
 /* `shards` on 1 to 4 ranks, with 1 to 3 threads each: the same bytes. */
-static void same_on_any_ranks(const char *config, int shards, int64_t rows,
-                              uint64_t steps)
+static void same_after_passes(const char *config, int shards, int64_t rows,
+                              int64_t passes, uint64_t steps)
 {
     static const char *const dirs[] = {"", "w1", "w2", "w3", "w4"};
     char *top = enter_temp();
@@ -266,10 +308,11 @@ static void same_on_any_ranks(const char *config, int shards, int64_t rows,
                                     .input = "rows.csv",
                                     .model_dir = dirs[world],
                                     .shards = shards,
+                                    .passes = passes,
                                     .threads = 1 + world % 3};
         run_ranks(ranks, world);
         for (int i = 0; i < world; i++) {
-            check_fine(&ranks[i], steps, (uint64_t)rows);
+            check_fine(&ranks[i], steps, (uint64_t)(rows * passes));
             for (uint64_t step = 0; step < steps; step++)
                 CHECK(ranks[i].losses[step] == ranks[0].losses[step]);
         }
@@ -277,6 +320,18 @@ static void same_on_any_ranks(const char *config, int shards, int64_t rows,
             compare("w1", dirs[world], true);
     }
     leave_temp(top);
+}
+
+static void same_on_any_ranks(const char *config, int shards, int64_t rows,
+                              uint64_t steps)
+{
+    same_after_passes(config, shards, rows, 1, steps);
+}
+
+/* The batch that was looked at ahead of the end of a pass has no rows and is left out. */
+static void several_passes_have_the_same_bytes_on_any_ranks(void)
+{
+    same_after_passes(rows_deepfm, 4, 4 * BATCH * 2 + 7, 3, 9);
 }
 
 static void deepfm_with_keys_has_the_same_bytes_on_any_ranks(void)
@@ -307,6 +362,234 @@ static const char rows_random[] = ROWS_COMMON(
 static void batch_norm_and_dropout_have_the_same_bytes_on_any_ranks(void)
 {
     same_on_any_ranks(rows_random, 3, 3 * BATCH * 6 + 4, 7);
+}
+
+#define TWO_TASKS(words)                                                         \
+    ROWS_COMMON("7")                                                             \
+    "model_config { " words "\n"                                                 \
+    "  feature_groups { group_name: \"deep\" group_type: DEEP\n"                 \
+    "    feature_names: [\"u\", \"i\", \"p\"] }\n"                               \
+    "  simple_multi_task {\n"                                                    \
+    "    task_towers { tower_name: \"a\" label_name: \"clk\"\n"                  \
+    "      mlp { hidden_units: [16, 8] } losses { binary_cross_entropy {} } }\n" \
+    "    task_towers { tower_name: \"b\" label_name: \"clk\"\n"                  \
+    "      mlp { hidden_units: [4] } losses { binary_cross_entropy {} } } } }\n"
+
+/* Each shard weighs its losses by its own gradients. */
+static void pareto_weights_have_the_same_bytes_on_any_ranks(void)
+{
+    static const char pareto[] = TWO_TASKS("use_pareto_loss_weight: true");
+    static const char plain[] = TWO_TASKS("");
+    same_on_any_ranks(pareto, 3, 3 * BATCH * 4 + 4, 5);
+    char *top = enter_temp();
+    write_rows("rows.csv", 3 * BATCH * 4);
+    struct run with = {
+        .config = pareto, .input = "rows.csv", .model_dir = "with", .shards = 3};
+    struct run without = {
+        .config = plain, .input = "rows.csv", .model_dir = "without", .shards = 3};
+    run_main(&with);
+    run_main(&without);
+    CHECK(with.losses[0] == without.losses[0]);
+    CHECK(with.losses[2] != without.losses[2]);
+    leave_temp(top);
+}
+
+/* Rows of 256 values, so that columns are cut; shared by a pooled use, one by mean and a
+ * sequence.
+ */
+#define PLACED                                                                            \
+    "model_dir: \"m\"\n"                                                                  \
+    "train_config { num_epochs: 2 save_checkpoints_steps: 7 save_checkpoints_epochs: 0\n" \
+    "  sparse_optimizer { %s { lr: 0.05 } constant_learning_rate {} }\n"                  \
+    "  dense_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} }\n"         \
+    "  global_embedding_constraints { sharding_types: \"%s\" } }\n"                       \
+    "data_config { batch_size: 32 dataset_type: CsvDataset with_header: true\n"           \
+    "  delimiter: \"|\" fg_mode: FG_DAG label_fields: \"clk\"\n"                          \
+    "  input_fields { input_name: \"clk\" input_type: INT64 }\n"                          \
+    "  input_fields { input_name: \"u\" input_type: STRING }\n"                           \
+    "  input_fields { input_name: \"i\" input_type: INT64 }\n"                            \
+    "  input_fields { input_name: \"tags\" input_type: STRING }\n"                        \
+    "  input_fields { input_name: \"click__i\" input_type: STRING } }\n"                  \
+    "feature_configs { id_feature { feature_name: \"i\" expression: \"item:i\"\n"         \
+    "  num_buckets: 200 embedding_dim: 256 embedding_name: \"item\" %s } }\n"             \
+    "feature_configs { id_feature { feature_name: \"u\" expression: \"user:u\"\n"         \
+    "  hash_bucket_size: 500 embedding_dim: 384 %s } }\n"                                 \
+    "feature_configs { id_feature { feature_name: \"tags\" expression: \"user:tags\"\n"   \
+    "  weighted: true separator: \",\" embedding_dim: 8 pooling: \"mean\"\n"              \
+    "  hash_bucket_size: 50 } }\n"                                                        \
+    "feature_configs { sequence_feature { sequence_name: \"click\" sequence_length: 6\n"  \
+    "  sequence_delim: \";\" features { id_feature { feature_name: \"i\" expression: "    \
+    "\"item:i\"\n"                                                                        \
+    "    num_buckets: 200 embedding_dim: 256 embedding_name: \"item\" %s } } } }\n"       \
+    "model_config {\n"                                                                    \
+    "  feature_groups { group_name: \"deep\" group_type: DEEP\n"                          \
+    "    feature_names: [\"u\", \"i\", \"tags\"] }\n"                                     \
+    "  feature_groups { group_name: \"seq\" group_type: SEQUENCE\n"                       \
+    "    feature_names: [\"i\", \"click__i\"] }\n"                                        \
+    "  multi_tower_din { towers { input: \"deep\" mlp { hidden_units: [16, 8] } }\n"      \
+    "    din_towers { input: \"seq\" attn_mlp { hidden_units: [8] } }\n"                  \
+    "    final { hidden_units: 8 } }\n"                                                   \
+    "  losses { binary_cross_entropy {} } metrics { auc {} } }\n"
+
+static char *placed(const char *optimizer, const char *kind, const char *type)
+{
+    return mem_printf(PLACED, optimizer, kind, type, type, type);
+}
+
+/* Four shards on one process; on four ranks of two hosts, with tables cut as `kind` says;
+ * which then go on on three, where a grid has one host.
+ */
+static void same_wherever_tables_lie(const char *optimizer, const char *kind,
+                                     const char *type, enum dist_kind want, bool whole)
+{
+    char *top = enter_temp(), *config = placed(optimizer, kind, type);
+    write_rows("rows.csv", 4 * BATCH * 6 + 9);
+    struct run one = {
+        .config = config, .input = "rows.csv", .model_dir = "one", .shards = 4};
+    run_main(&one);
+    check_fine(&one, 7, 4 * BATCH * 6 + 9);
+    for (int world = 4; world >= 3; world--) {
+        struct run ranks[WORLD_MAX] = {0};
+        for (int i = 0; i < world; i++)
+            ranks[i] = (struct run){.config = config,
+                                    .input = "rows.csv",
+                                    .model_dir = "parts",
+                                    .shards = 4,
+                                    .local = world == 4 ? 2 : 3,
+                                    .threads = 1 + i % 2,
+                                    .places = true,
+                                    .resumes = world < 4,
+                                    .most = world == 4 ? 4 : 7};
+        run_ranks(ranks, world);
+        for (int i = 0; i < world; i++) {
+            check_fine(&ranks[i], ranks[i].most, world == 4 ? 4 * 4 * BATCH : one.rows);
+            CHECK_INT(ranks[i].kind, want);
+            CHECK_INT(ranks[i].whole != NULL, whole);
+        }
+    }
+    compare("one", "parts", true);
+    mem_free(config);
+    leave_temp(top);
+}
+
+static void tables_cut_in_any_way_have_the_same_bytes(void)
+{
+    for (int kind = 0; kind < DIST_KINDS; kind++)
+        same_wherever_tables_lie("adagrad_optimizer", dist_kind_name(kind), "", kind,
+                                 false);
+}
+
+static void columns_with_two_moments_in_16_bits_have_the_same_bytes(void)
+{
+    static const enum dist_kind kinds[] = {DIST_COLUMN_WISE, DIST_GRID,
+                                           DIST_DATA_PARALLEL};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        same_wherever_tables_lie("adam_optimizer", dist_kind_name(kinds[i]),
+                                 "data_type: \"FP16\"", kinds[i], false);
+}
+
+static void rows_stay_whole_where_the_optimizer_looks_at_all_of_them(void)
+{
+    same_wherever_tables_lie("rowwise_adagrad_optimizer", "column_wise", "",
+                             DIST_TABLE_WISE, true);
+    same_wherever_tables_lie("rowwise_adagrad_optimizer", "grid_shard", "", DIST_ROW_WISE,
+                             true);
+}
+
+/* A table that was data parallel stays so; with the word of the user, every kind stays. */
+static void a_plan_that_was_written_is_read_again(void)
+{
+    struct err err = {0};
+    struct train_pins pins = {0};
+    char *top = enter_temp();
+    static const char text[] =
+        "{\"model.ebc\": {\"a\": {\"sharding_type\": \"data_parallel\", \"ranks\": [0]},"
+        "\"b\": {\"sharding_type\": \"grid_shard\"}}}";
+    CHECK(fs_mkdirs("m/model.ckpt-7", 0755, &err) == RC_OK);
+    CHECK(train_pins_read("m", true, &pins, &err) == RC_OK && pins.at.n == 0);
+    CHECK(fs_write("m/plan", text, sizeof(text) - 1, 0644, &err) == RC_OK);
+    CHECK(train_pins_read("m/model.ckpt-7", false, &pins, &err) == RC_OK);
+    CHECK_INT(train_pins_find(&pins, "model.ebc.embedding_bags.a.weight"),
+              DIST_DATA_PARALLEL);
+    CHECK_INT(train_pins_find(&pins, "model.ebc.embeddings.b.weight"), DIST_KINDS);
+    train_pins_release(&pins);
+    CHECK(train_pins_read("m", true, &pins, &err) == RC_OK);
+    CHECK_INT(train_pins_find(&pins, "model.ebc.embeddings.b.weight"), DIST_GRID);
+    train_pins_release(&pins);
+    CHECK(fs_write("m/plan", "{\"x\": {\"a\": {}}}", 16, 0644, &err) == RC_OK);
+    CHECK_INT(train_pins_read("m", true, &pins, &err), RC_FORMAT);
+    CHECK_STR(err.msg,
+              "plan of tables 'm/plan': table 'a': sharding_type '' is none that "
+              "exists");
+    leave_temp(top);
+}
+
+/* Rounded where they would travel, whether or not they do. */
+static void a_narrow_wire_has_the_same_bytes_on_any_ranks(void)
+{
+    static const char *const kinds[] = {"row_wise", "data_parallel", "column_wise"};
+    char *top = enter_temp();
+    write_rows("rows.csv", 4 * BATCH * 3);
+    char *config = placed("adagrad_optimizer", kinds[0], "");
+    struct run one = {.config = config,
+                      .input = "rows.csv",
+                      .model_dir = "one",
+                      .half = true,
+                      .shards = 4},
+               wide = one;
+    run_main(&one);
+    check_fine(&one, 3, 4 * BATCH * 3);
+    wide.half = false;
+    wide.model_dir = "wide";
+    run_main(&wide);
+    CHECK(wide.losses[2] != one.losses[2]);
+    CHECK_NEAR(wide.losses[2], one.losses[2], 1e-2);
+    mem_free(config);
+    for (int i = 0; i < 3; i++) {
+        struct run ranks[WORLD_MAX] = {0};
+        char *dir = mem_printf("parts%d", i);
+        config = placed("adagrad_optimizer", kinds[i], "");
+        for (int r = 0; r < i + 2; r++)
+            ranks[r] = (struct run){.config = config,
+                                    .input = "rows.csv",
+                                    .model_dir = dir,
+                                    .half = true,
+                                    .places = true,
+                                    .shards = 4};
+        run_ranks(ranks, i + 2);
+        check_fine(&ranks[0], 3, 4 * BATCH * 3);
+        compare("one", dir, true);
+        mem_free(config);
+        mem_free(dir);
+    }
+    leave_temp(top);
+}
+
+/* With one shard per rank: distinct ids, vectors and sums once, and little more. */
+static void ranks_send_little_more_than_they_must(void)
+{
+    char *top = enter_temp(), *config = placed("adagrad_optimizer", "row_wise", "");
+    write_rows("rows.csv", 2 * BATCH * 6);
+    struct run ranks[2][2] = {0};
+    for (int half = 0; half < 2; half++) {
+        for (int r = 0; r < 2; r++)
+            ranks[half][r] = (struct run){.config = config,
+                                          .input = "rows.csv",
+                                          .model_dir = half ? "half" : "m",
+                                          .half = half,
+                                          .shards = 2};
+        run_ranks(ranks[half], 2);
+        for (int r = 0; r < 2; r++) {
+            struct dist_traffic t = ranks[half][r].traffic;
+            printf("# sent %jd of at least %jd bytes\n", (intmax_t)t.sent,
+                   (intmax_t)t.least);
+            CHECK(t.least > 100000 && t.sent >= t.least &&
+                  t.sent < t.least + t.least / 20);
+        }
+    }
+    CHECK(ranks[1][0].traffic.sent < ranks[0][0].traffic.sent * 3 / 4);
+    mem_free(config);
+    leave_temp(top);
 }
 
 /* Batches of each shard in turn are the batches of one shard with all rows. */
@@ -435,8 +718,16 @@ static void a_rank_that_fails_ends_the_others(void)
 static const struct tap_case cases[] = {
     TAP(deepfm_with_keys_has_the_same_bytes_on_any_ranks),
     TAP(din_has_the_same_bytes_on_any_ranks),
+    TAP(pareto_weights_have_the_same_bytes_on_any_ranks),
+    TAP(several_passes_have_the_same_bytes_on_any_ranks),
     TAP(seven_shards_have_the_same_bytes_on_any_ranks),
     TAP(batch_norm_and_dropout_have_the_same_bytes_on_any_ranks),
+    TAP(tables_cut_in_any_way_have_the_same_bytes),
+    TAP(columns_with_two_moments_in_16_bits_have_the_same_bytes),
+    TAP(rows_stay_whole_where_the_optimizer_looks_at_all_of_them),
+    TAP(a_plan_that_was_written_is_read_again),
+    TAP(a_narrow_wire_has_the_same_bytes_on_any_ranks),
+    TAP(ranks_send_little_more_than_they_must),
     TAP(two_shards_of_deepfm_train_as_one_batch),
     TAP(two_shards_of_din_train_as_one_batch),
     TAP(uneven_shards_train_as_one_batch),

@@ -104,6 +104,15 @@ static void placeholders_are_filled_and_quoted(void)
     check_fill("train --lr {{lr}} --n {{ net.n }}{{flag}}", "train --lr 0.1 --n 3true");
     check_fill("train {{name}}", "train 'it'\\''s; rm'");
     check_fill("train {{net}}", "train '{\"_name\": \"a\", \"n\": 3}'");
+    check_fill("train \"x={{name}}\" {{name}}", "train \"x=it's; rm\" 'it'\\''s; rm'");
+    check_fill("train 'x={{name}}'", "train 'x=it'\\''s; rm'");
+    check_fill("echo \\\"{{name}}", "echo \\\"'it'\\''s; rm'");
+    CHECK_INT(
+        tune_command_of("echo \"lr={{lr}}\"", "{\"lr\": \"$(id)`id`\\\"\"}", &out, &err),
+        RC_OK);
+    CHECK_STR(out, "echo \"lr=\\$(id)\\`id\\`\\\"\"");
+    mem_free(out);
+    out = NULL;
     check_fill("awk '{print $1}' }} {{", "awk '{print $1}' }} {{");
     CHECK_INT(tune_command_of("a {{net.m}}", "{\"net\": {}}", &out, &err), RC_INVAL);
     CHECK_STR(err.msg, "the trial command uses {{net.m}}, which is not a parameter");

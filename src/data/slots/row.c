@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots of a line as one row of columns. All values are converted before the first column
+ * grows, so that a faulty line leaves no trace.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/csv/num.h"
+#include "data/slots/slots_private.h"
+
+void slots_row_release(struct slots_row *r)
+{
+    VEC_RELEASE(&r->ids);
+    VEC_RELEASE(&r->reals);
+    VEC_RELEASE(&r->counts);
+}
+
+static bool not_number(const struct slots_slot *s, struct str value, const char *what,
+                       struct slots_fault *fault)
+{
+    *fault = (struct slots_fault){.code = E1161, .at = value, .slot = s->name};
+    snprintf(fault->what, sizeof(fault->what), "is not %s", what);
+    return false;
+}
+
+static bool wrong_count(const struct slots_slot *s, int64_t want,
+                        struct slots_fault *fault)
+{
+    *fault = (struct slots_fault){
+        .code = E1162, .at = s->n ? s->at[0] : (struct str){0}, .slot = s->name};
+    snprintf(fault->what, sizeof(fault->what), "holds %zu value%s, where %jd %s expected",
+             s->n, s->n == 1 ? "" : "s", (intmax_t)want, want == 1 ? "is" : "are");
+    return false;
+}
+
+static bool add_id(struct slots_row *r, const struct slots_slot *s, struct str value,
+                   struct slots_fault *fault)
+{
+    int64_t id;
+    if (num_i64(value.p, value.n, &id) != NUM_OK)
+        return not_number(s, value, "a whole number of 64 bits", fault);
+    VEC_PUSH(&r->ids, id);
+    return true;
+}
+
+static bool add_real(struct slots_row *r, const struct slots_slot *s, struct str value,
+                     struct slots_fault *fault)
+{
+    float real;
+    if (num_f32(value.p, value.n, &real) != NUM_OK)
+        return not_number(s, value, "a 32-bit float", fault);
+    VEC_PUSH(&r->reals, real);
+    return true;
+}
+
+/* One value of a slot: of ids or of floats. */
+static bool add_one(struct slots_row *r, const struct slots_slot *s, int64_t at, bool ids,
+                    int64_t padding, struct slots_fault *fault)
+{
+    if (s->n == 0 && ids)
+        VEC_PUSH(&r->ids, padding);
+    else if (s->n == 0)
+        VEC_PUSH(&r->reals, (float)padding);
+    if (s->n == 0)
+        return true;
+    if (at < 0 && s->n != 1)
+        return wrong_count(s, 1, fault);
+    if (at >= (int64_t)s->n)
+        return wrong_count(s, at + 1, fault);
+    struct str value = s->at[at < 0 ? 0 : at];
+    return ids ? add_id(r, s, value, fault) : add_real(r, s, value, fault);
+}
+
+/* All of them. A slot that the line lacks is padded to the number that it should have. */
+static bool add_list(struct slots_row *r, const struct slots_slot *s,
+                     const struct slots_column *c, int64_t padding,
+                     struct slots_fault *fault)
+{
+    bool ids = c->kind == SLOTS_IDS, ok = true;
+    if (s->n && c->n && (int64_t)s->n != c->n)
+        return wrong_count(s, c->n, fault);
+    for (size_t i = 0; ok && i < s->n; i++)
+        ok = ids ? add_id(r, s, s->at[i], fault) : add_real(r, s, s->at[i], fault);
+    for (int64_t i = 0; s->n == 0 && i < (c->n ? c->n : 1); i++)
+        (void)add_one(r, s, 0, ids, padding, fault);
+    return ok;
+}
+
+static bool add_column(struct slots_row *r, const struct slots_column *c,
+                       const struct slots_set *slots, int64_t padding,
+                       struct slots_fault *fault)
+{
+    const struct slots_slot *s = &slots->list.at[c->slot];
+    switch (c->kind) {
+    case SLOTS_ID:
+    case SLOTS_FLOAT:
+        return add_one(r, s, c->at, c->kind == SLOTS_ID, padding, fault);
+    case SLOTS_IDS:
+    case SLOTS_FLOATS:
+        return add_list(r, s, c, padding, fault);
+    case SLOTS_PAIR:
+        break;
+    }
+    return add_one(r, s, c->at, true, padding, fault) &&
+           add_one(r, &slots->list.at[c->weight], c->at, false, padding, fault);
+}
+
+bool slots_row_make(struct slots_row *r, const struct slots_columns *c,
+                    const struct slots_set *slots, int64_t padding,
+                    struct slots_fault *fault)
+{
+    r->ids.n = r->reals.n = r->counts.n = 0;
+    for (size_t k = 0; k < c->list.n; k++) {
+        size_t before = r->ids.n + r->reals.n;
+        if (!add_column(r, &c->list.at[k], slots, padding, fault))
+            return false;
+        VEC_PUSH(&r->counts, r->ids.n + r->reals.n - before);
+    }
+    return true;
+}
+
+static enum rc put_ids(struct column *c, const int64_t *from, size_t n, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = column_add_i64(c, from[i], err);
+    return rc;
+}
+
+static enum rc put_reals(struct column *c, const float *from, size_t n, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = column_add_f32(c, from[i], err);
+    return rc;
+}
+
+enum rc slots_row_put(const struct slots_row *r, const struct slots_columns *c,
+                      struct batch *b, struct err *err)
+{
+    const int64_t *ids = r->ids.at;
+    const float *reals = r->reals.at;
+    enum rc rc = RC_OK;
+    for (size_t k = 0; !rc && k < c->list.n; k++) {
+        enum slots_kind kind = c->list.at[k].kind;
+        struct column *to = &b->cols[k];
+        bool list = kind != SLOTS_ID && kind != SLOTS_FLOAT;
+        bool whole = kind != SLOTS_FLOAT && kind != SLOTS_FLOATS;
+        bool real = kind != SLOTS_ID && kind != SLOTS_IDS;
+        size_t n = kind == SLOTS_PAIR ? 1 : r->counts.at[k];
+        if (whole)
+            rc = put_ids(list ? &to->kids[0] : to, ids, n, err);
+        if (!rc && real)
+            rc = put_reals(list ? &to->kids[kind == SLOTS_PAIR] : to, reals, n, err);
+        if (!rc && list)
+            rc = column_add_nested(to, err);
+        ids += whole ? n : 0;
+        reals += real ? n : 0;
+    }
+    return rc;
+}

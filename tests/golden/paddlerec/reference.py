@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PaddleRec's networks in plain Python, one number at a time, against what `run` trains.
+
+    reference.py TRAINYARD NETWORK [THREADS [OPTIMIZER]]
+
+Makes data and a small config.yaml in the current directory and runs it, saving behind the first step. From there
+on it trains by itself, with derivatives of its own, and compares the loss of every step and all parameters behind the last one.
+"""
+import glob
+import json
+import math
+import random
+import re
+import struct
+import subprocess
+import sys
+
+
+class Num:
+    """A number that remembers how it was made."""
+
+    def __init__(self, v, of=()):
+        self.v, self.of, self.d = v, of, 0.0
+
+    def __add__(self, o):
+        o = o if isinstance(o, Num) else Num(o)
+        return Num(self.v + o.v, ((self, 1.0), (o, 1.0)))
+
+    def __mul__(self, o):
+        o = o if isinstance(o, Num) else Num(o)
+        return Num(self.v * o.v, ((self, o.v), (o, self.v)))
+
+    def __sub__(self, o):
+        return self + (o * -1.0 if isinstance(o, Num) else -o)
+
+    def fn(self, v, slope):
+        return Num(v, ((self, slope),))
+
+    def relu(self):
+        return self.fn(max(self.v, 0.0), 1.0 if self.v > 0 else 0.0)
+
+    def exp(self):
+        return self.fn(math.exp(self.v), math.exp(self.v))
+
+    def log(self):
+        return self.fn(math.log(self.v), 1 / self.v)
+
+    def over(self, o):
+        return Num(self.v / o.v, ((self, 1 / o.v), (o, -self.v / o.v / o.v)))
+
+    def sigmoid(self):
+        p = 1 / (1 + math.exp(-self.v))
+        return self.fn(p, p * (1 - p))
+
+
+def total(nums):
+    nums = list(nums)
+    return Num(sum(n.v for n in nums), tuple((n, 1.0) for n in nums))
+
+
+def backward(loss):
+    order, seen, todo = [], set(), [(loss, False)]
+    while todo:
+        n, done = todo.pop()
+        if done:
+            order.append(n)
+        elif id(n) not in seen:
+            seen.add(id(n))
+            todo.append((n, True))
+            todo.extend((m, False) for m, _ in n.of)
+    loss.d = 1.0
+    for n in reversed(order):
+        for m, slope in n.of:
+            m.d += n.d * slope
+
+
+def dot(w, x, b):
+    """b + w . x as one number."""
+    of = [(b, 1.0)]
+    for a, c in zip(w, x):
+        of += [(a, c.v), (c, a.v)]
+    return Num(b.v + sum(a.v * c.v for a, c in zip(w, x)), of)
+
+
+def softmax(x):
+    e = [v.exp() for v in x]
+    s = total(e)
+    return [v.over(s) for v in e]
+
+
+def fc(p, name, x, act=None):
+    w, b = p[name + ".weight"], p[name + ".bias"]
+    out = [dot(w[o * len(x):(o + 1) * len(x)], x, b[o]) for o in range(len(b))]
+    return [act(v) for v in out] if act else out
+
+
+def log_loss(z, y):
+    p, e = z.sigmoid(), 1e-4
+    return (p + e).log() * -1.0 if y else (p * -1.0 + (1 + e)).log() * -1.0
+
+
+BAGS = "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags."
+DIM, FIELDS, ROWS, TASK = 3, 4, 12, ("income", "marital")
+
+
+def dnn(p, row):
+    e = p[BAGS + "SparseFeatFactors.weight"]
+    x = []
+    for s in range(FIELDS):
+        x += [total(e[i][k] for i in row["slots"][s]) for k in range(DIM)]
+    x += [Num(v) for v in row["dense"]]
+    for i in range(2):
+        x = fc(p, f"model.towers.deep.mlp.{i}.perceptron.0", x, Num.relu)
+    return softmax(fc(p, "model.output_mlp", x))[row["label"]].log() * -1.0
+
+
+def first_order(p, row):
+    w = p[BAGS + "feat_embeddings_wide.weight"]
+    return total(w[i][0] * v for i, v in zip(row["ids"], row["values"]))
+
+
+def vectors(p, row):
+    e = p[BAGS + "feat_embeddings.weight"]
+    return [[e[i][k] * v for k in range(DIM)] for i, v in zip(row["ids"], row["values"])]
+
+
+def pairs(e):
+    return total(total(e[i][k] * e[j][k] for k in range(DIM)) for i in range(FIELDS) for j in range(i))
+
+
+def logistic_regression(p, row):
+    return log_loss(first_order(p, row) + p["model.bias"][0], row["label"])
+
+
+def fm(p, row):
+    return log_loss(first_order(p, row) + pairs(vectors(p, row)) + p["model.bias"][0], row["label"])
+
+
+def deepfm(p, row):
+    e = vectors(p, row)
+    x = [v for f in e for v in f]
+    for i in range(2):
+        x = fc(p, f"model.deep_mlp.mlp.{i}.perceptron.0", x, Num.relu)
+    return log_loss(first_order(p, row) + pairs(e) + fc(p, "model.output_mlp", x)[0], row["label"])
+
+
+def towers(p, row, inputs):
+    loss = Num(0.0)
+    for t in range(2):
+        h = fc(p, f"model._task_tower.{t}.tower_mlp.mlp.0.perceptron.0", inputs[t], Num.relu)
+        loss = loss + softmax(fc(p, f"model._task_tower.{t}.linear", h))[row[TASK[t]]].log() * -1.0
+    return loss
+
+
+def mmoe(p, row):
+    x = [Num(v) for v in row["features"]]
+    f = [fc(p, f"model.mmoe.expert_mlps.{i}.mlp.0.perceptron.0", x, Num.relu) for i in range(3)]
+    mixed = []
+    for t in range(2):
+        g = softmax(fc(p, f"model.mmoe.gate_finals.{t}", x))
+        mixed.append([total(g[i] * f[i][k] for i in range(3)) for k in range(len(f[0]))])
+    return towers(p, row, mixed)
+
+
+def share_bottom(p, row):
+    h = fc(p, "model.bottom_mlp.mlp.0.perceptron.0", [Num(v) for v in row["features"]], Num.relu)
+    return towers(p, row, [h, h])
+
+
+def bce(z, y):
+    p = z.sigmoid()
+    return p.log() * -1.0 if y else (p * -1.0 + 1.0).log() * -1.0
+
+
+def wide_deep(p, row):
+    """z = fc(fc(wide)) + fc(MLP(deep)), each with a bias of its own."""
+    x = [Num(v) for v in row["deep"]]
+    for i in range(3):
+        x = fc(p, f"model.towers.deep.mlp.{i}.perceptron.0", x, Num.relu)
+    w = p["model.output_mlp.weight"]
+    wide = fc(p, "model.towers.wide.mlp.0.perceptron.0", [Num(v) for v in row["wide"]])[0]
+    z = wide * w[0] + p["model.output_mlp.bias.0"][0]
+    return bce(z + total(w[i + 1] * x[i] for i in range(len(x))) + p["model.output_mlp.bias.1"][0], row["label"])
+
+
+def esmm(p, row):
+    """Towers of two classes; p(click and conversion) is the product of their second ones."""
+    e = p[BAGS + "embedding.weight"]
+    x = []
+    for f in range(23):
+        ids = row["fields"].get(f, [0])
+        x += [total(e[i][k] for i in ids) for k in range(DIM)]
+    probs = []
+    for t in range(2):
+        h = x
+        for i in range(2):
+            h = fc(p, f"model._task_tower.{t}.tower_mlp.mlp.{i}.perceptron.0", h, Num.relu)
+        name = f"model._task_tower.{t}.linear"
+        logits = [dot(p[f"{name}.weight.{c}"], h, p[f"{name}.bias.{c}"][0]) for c in (0, 1)]
+        probs.append(softmax(logits)[1])
+    both = probs[0] * probs[1]
+    loss = probs[0].log() if row["click"] else (probs[0] * -1.0 + 1.0).log()
+    return (loss + (both.log() if row["conversion"] else (both * -1.0 + 1.0).log())) * -1.0
+
+
+def ncf(p, row):
+    tables = {k: v for k, v in p.items() if "embedding_bags." in k}
+    get = lambda name: next(v for k, v in tables.items() if f".{name}_emb" in k)
+    vector = lambda who, n: get(f"{who}{n}")[row[who]]
+    x = vector("user", 1) + vector("item", 1)
+    for i in range(2):
+        x = fc(p, f"model.mlp.mlp.{i}.perceptron.0", x, Num.relu)
+    both = [a * b for a, b in zip(vector("user", 0), vector("item", 0))]
+    return log_loss(fc(p, "model.output", both + x)[0], row["label"])
+
+
+def youtube_dnn(p, row):
+    x = [Num(v) for part in ("watch", "search", "other") for v in row[part]]
+    for i in range(2):
+        x = fc(p, f"model.towers.deep.mlp.{i}.perceptron.0", x, Num.relu)
+    return softmax(fc(p, "model.output_mlp", x))[row["label"]].log() * -1.0
+
+
+# network: function, kind of data, whether the loss is a sum, hyper-parameters
+FM = f"sparse_feature_number: {ROWS - 1}, sparse_feature_dim: {DIM}, num_field: {FIELDS}"
+NETS = {
+    "rank/dnn": (dnn, "slots", False, f"sparse_feature_number: {ROWS}, sparse_feature_dim: {DIM}, fc_sizes: [6, 4]"),
+    "rank/logistic_regression": (logistic_regression, "fields", True, FM),
+    "rank/fm": (fm, "fields", True, FM),
+    "rank/deepfm": (deepfm, "fields", True, FM + ", fc_sizes: [6, 4], act: relu"),
+    "multitask/mmoe": (mmoe, "census", False, "feature_size: 5, expert_num: 3, gate_num: 2, expert_size: 4, tower_size: 3"),
+    "multitask/share-bottom": (share_bottom, "census", False, "feature_size: 5, bottom_size: 4, tower_nums: 2, tower_size: 3"),
+    "rank/wide_deep": (wide_deep, "wide", False, "hidden1_units: 5, hidden2_units: 4, hidden3_units: 3"),
+    "multitask/esmm": (esmm, "esmm", False, f"vocab_size: {ROWS}, embed_size: {DIM}"),
+    "recall/ncf": (ncf, "ncf", False, "num_users: 4, num_items: 4, latent_dim: 3, fc_layers: [6, 4, 2]"),
+    "recall/youtube_dnn": (youtube_dnn, "youtube", False,
+                           "watch_vec_size: 3, search_vec_size: 2, other_feat_size: 2, output_size: 4, layers: [5, 4]"),
+}
+BATCH, STEPS = 4, 8
+ESMM_FIELDS = "101 109_14 110_14 127_14 150_14 121 122 124 125 126 127 128 129 205 206 207 210 216 508 509 702 853 301".split()
+# What a network has twice and is one parameter here: factors of the two that make it.
+TWINS = {"rank/wide_deep": ("model.output_mlp.bias", (0.5, 0.5)), "multitask/esmm": (".linear.", (-0.5, 0.5))}
+DECAY = {"rank/wide_deep": "model.towers.wide.mlp.0.perceptron.0.weight", "recall/ncf": "model.mlp."}
+TABLE_RATE = {"multitask/esmm": 5}
+
+
+def make_row(r, kind, n):
+    """The first rows hold every id, so that the first step touches all rows of a table."""
+    label = r.randrange(2)
+    number = lambda: round(r.uniform(-1, 1), 3) or 0.5
+    if kind == "census":
+        row = {"income": label, "marital": r.randrange(2), "features": [number() for _ in range(5)]}
+        text = ",".join(map(str, [row["marital"], row["income"]] + row["features"]))
+    elif kind == "wide":
+        row = {"label": label, "wide": [number() for _ in range(3)], "deep": [number() for _ in range(4)]}
+        text = " ".join([f"label:{label}"] + [f"w:{v}" for v in row["wide"]] + [f"x:{v}" for v in row["deep"]])
+    elif kind == "esmm":
+        fields = {r.randrange(23): [r.randrange(ROWS) for _ in range(r.randrange(1, 4))] for _ in range(6)}
+        if n < BATCH:
+            fields = {f: [(n * 6 + f) % ROWS, f] for f in range(6)}
+        row = {"click": label, "conversion": label * r.randrange(2), "fields": fields}
+        tokens = [f"{ESMM_FIELDS[f]}:{i}" for f, ids in fields.items() for i in ids]
+        text = ",".join([str(n), str(row["click"]), str(row["conversion"])] + tokens)
+    elif kind == "ncf":
+        row = {"user": n % 4, "item": n % 4 if n < BATCH else r.randrange(4), "label": label}
+        text = f"{row['user']},{row['item']},{label}"
+    elif kind == "youtube":
+        row = {k: [number() for _ in range(d)] for k, d in (("watch", 3), ("search", 2), ("other", 2))}
+        row["label"] = r.randrange(4)
+        text = ";".join([",".join(map(str, row[k])) for k in ("watch", "search", "other")] + [str(row["label"])])
+    elif kind == "fields":
+        ids = [(n * FIELDS + f) % ROWS for f in range(FIELDS)] if n < BATCH else [r.randrange(ROWS) for _ in range(FIELDS)]
+        row = {"label": label, "ids": ids, "values": [number() for _ in range(FIELDS)]}
+        text = " ".join([f"label:{label}"] + [f"feat_idx:{i}" for i in ids] + [f"feat_value:{v}" for v in row["values"]])
+    else:
+        slots = [[(n * FIELDS + f) % ROWS] + [r.randrange(ROWS) for _ in range(r.randrange(3))] for f in range(FIELDS)]
+        row = {"label": label, "slots": slots, "dense": [number() for _ in range(2)]}
+        text = " ".join([f"click:{label}"] + [f"{f + 1}:{i}" for f in range(FIELDS) for i in slots[f]] +
+                        [f"d:{v}" for v in row["dense"]])
+    return row, text
+
+
+def write_config(kind, hyper, network, threads, optimizer):
+    source = {"slots": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
+              "fields": "sparse_slots: 'label feat_idx', dense_slots: 'feat_value:4'",
+              "wide": "sparse_slots: label, dense_slots: 'w:3 x:4'"}.get(kind, "data_converter: r.py")
+    with open("config.yaml", "w") as f:
+        f.write(f"""workspace: {network}
+mode: train
+dataset: [{{name: d, data_path: data, batch_size: {BATCH}, {source}}}]
+hyper_parameters: {{optimizer: {{class: {optimizer}, learning_rate: 0.01}}, {hyper}}}
+runner: [{{name: train, class: train, epochs: 1, print_interval: 1, phases: p, save_step_interval: {STEPS - 1},
+  save_step_path: steps}}]
+phase: [{{name: p, model: '{{workspace}}/model.py', dataset_name: d, thread_num: {threads}}}]
+""")
+
+
+def tensors(path):
+    out = {}
+    for name in glob.glob(path + "/model.ckpt-*/*.safetensors"):
+        data = open(name, "rb").read()
+        n = struct.unpack("<Q", data[:8])[0]
+        for key, t in json.loads(data[8:8 + n]).items():
+            if key != "__metadata__":
+                raw = data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]]
+                kind = {"F32": "f", "I64": "q"}.get(t["dtype"])
+                if kind:
+                    out[key] = (t["shape"], struct.unpack(f"<{len(raw) // struct.calcsize(kind)}{kind}", raw))
+    return out
+
+
+class State:
+    """Parameters and what optimizers keep for them, as a checkpoint has them."""
+
+    def __init__(self, path):
+        self.all = {}  # name -> {key: [value, first, second]}
+        found = tensors(path)
+        for key, (shape, values) in found.items():
+            if key.startswith("optimizer.") or key.endswith((".row_ids", ".rows")):
+                continue
+            get = lambda s, k=key: found.get(f"optimizer.state.{k}.{s}", (0, [0.0] * len(values)))[1]
+            first, second = get("exp_avg"), get("exp_avg_sq")
+            if f"optimizer.state.{key}.sum" in found:
+                first = get("sum")
+            if key.endswith(".weight") and "embedding_bags." in key:
+                continue
+            self.all[key] = [[v, a, b] for v, a, b in zip(values, first, second)]
+        for key in [k for k in found if "embedding_bags." in k and k.startswith("model.")]:
+            self.add_table(found, key)
+
+    def add_table(self, found, key):
+        base = re.sub(r"\.(rows|row_ids)$", "", key)
+        if base in self.all or key.endswith(".row_ids"):
+            return
+        shape, values = found[key]
+        ids = found.get(base + ".row_ids", (0, range(shape[0])))[1]
+        states = [found.get(f"optimizer.{base}.{m}.rows", found.get(f"optimizer.{base}.{m}", (0, [0.0] * len(values))))[1]
+                  for m in ("momentum1", "momentum2")]
+        d = shape[1]
+        self.all[base] = {i: [[values[n * d + k], states[0][n * d + k], states[1][n * d + k]] for k in range(d)]
+                          for n, i in enumerate(ids)}
+
+    def split(self, part, factors):
+        """Twins have the same gradient but for its sign, so each has the state of the one."""
+        for key in [k for k in self.all if part in k]:
+            for i, f in enumerate(factors):
+                self.all[f"{key}.{i}"] = [[x[0] * f, math.copysign(x[1], x[1] * f), x[2]] for x in self.all[key]]
+            del self.all[key]
+
+    def join(self, part, factors):
+        for key in {k[:-2] for k in self.all if part in k}:
+            a, b = (self.all.pop(f"{key}.{i}") for i in (0, 1))
+            self.all[key] = [[y[0] + (x[0] if factors[0] > 0 else -x[0]), 0, 0] for x, y in zip(a, b)]
+
+    def nums(self):
+        return {k: [Num(x[0]) for x in v] if isinstance(v, list) else {i: [Num(x[0]) for x in r] for i, r in v.items()}
+                for k, v in self.all.items()}
+
+    def update(self, nums, rule, touched, network):
+        for key, values in self.all.items():
+            decay = 1e-4 if network in DECAY and key.startswith(DECAY[network]) and key.endswith("weight") else 0
+            if isinstance(values, list):
+                for x, n in zip(values, nums[key]):
+                    rule(x, n.d + decay * x[0], 1)
+            else:
+                for i, row in values.items():
+                    if i in touched(key):  # lazy: rows of the batch alone
+                        for x, n in zip(row, nums[key][i]):
+                            rule(x, n.d, TABLE_RATE.get(network, 1))
+
+    def flat(self):
+        return {(k, i): x[0] for k, v in self.all.items() if isinstance(v, list) for i, x in enumerate(v)} | \
+            {(k, i, c): x[0] for k, v in self.all.items() if not isinstance(v, list) for i, r in v.items() for c, x in enumerate(r)}
+
+
+def rule_of(optimizer, t, rate):
+    def adam(x, g, times):
+        x[1] = 0.9 * x[1] + 0.1 * g
+        x[2] = 0.999 * x[2] + 0.001 * g * g
+        # PaddlePaddle adds the epsilon before the correction of x[2]; it tells where gradients are near 1e-8 only.
+        x[0] -= times * rate * x[1] / (1 - 0.9 ** t) / (math.sqrt(x[2] / (1 - 0.999 ** t)) + 1e-8)
+
+    def adagrad(x, g, times):
+        x[1] += g * g
+        x[0] -= times * rate * g / (math.sqrt(x[1]) + 1e-6)
+
+    def sgd(x, g, times):
+        x[0] -= times * rate * g
+    return {"adam": adam, "adagrad": adagrad, "sgd": sgd}[optimizer]
+
+
+def ids_of(batch, table):
+    """Rows of a table that a batch reads."""
+    out = set()
+    for row in batch:
+        out.update(row.get("ids", []) + sum(row.get("slots", []), []) + sum(row.get("fields", {}).values(), []))
+        out.update({0} if len(row.get("fields", range(23))) < 23 else ())
+        out.update({row["user"]} if "user" in row and ".user" in table else ())
+        out.update({row["item"]} if "item" in row and ".item" in table else ())
+    return out
+
+
+def main(program, network, threads="1", optimizer="adam"):
+    fn, kind, is_sum, hyper = NETS[network]
+    r, rows, size = random.Random(7), [], BATCH * int(threads)
+    subprocess.run(["mkdir", "-p", "data"], check=True)
+    with open("data/a", "w") as f:
+        for n in range(size * STEPS):
+            row, text = make_row(r, kind, n)
+            rows.append(row)
+            f.write(text + "\n")
+    write_config(kind, hyper, network, threads, optimizer)
+    ran = subprocess.run([program, "run", "config.yaml"], capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(ran.stderr)
+    told = {int(b): float(v) for b, v in re.findall(r"batch: (\d+),.*LOSS: \[([^]]*)\]", ran.stderr)}
+    state = State("steps/epoch_0_batch_0")
+    if network in TWINS:
+        state.split(*TWINS[network])
+    worst = 0.0
+    for step in range(1, STEPS):
+        nums = state.nums()
+        batch = rows[step * size:(step + 1) * size]
+        loss = total(fn(nums, row) for row in batch) * (1 / int(threads) if is_sum else 1 / size)
+        backward(loss)
+        state.update(nums, rule_of(optimizer, step + 1, 0.01), lambda key: ids_of(batch, key), network)
+        worst = max(worst, abs(loss.v - told[step]) / max(1.0, abs(loss.v)))
+    if network in TWINS:
+        state.join(*TWINS[network])
+    last, ours = State(f"steps/epoch_0_batch_{STEPS - 1}").flat(), state.flat()
+    assert last.keys() == ours.keys() and len(last) > 5, (len(ours), len(last))
+    far = max(abs(last[k] - ours[k]) for k in last)
+    print(f"{network} threads {threads} {optimizer}: losses within {worst:.1e}, {len(last)} parameters within {far:.1e}")
+    if worst > 1e-5 or far > 2e-4:
+        sys.exit("too far apart")
+
+
+main(*sys.argv[1:])

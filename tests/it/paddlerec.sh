@@ -1,0 +1,321 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# PaddleRec's config.yaml, run: networks, epochs, checkpoints, what is printed, what is refused.
+. "$(dirname "$0")/lib.sh"
+
+reference=$TY_SOURCE/tests/golden/paddlerec/reference.py
+
+# rows N [FIRST]: lines of slots whose label follows from slot 1.
+rows()
+{
+    awk -v n="$1" -v from="${2:-0}" 'BEGIN { for (i = from; i < from + n; i++)
+        printf "click:%d dense_feature:%g dense_feature:%g 1:%d 2:%d 2:%d\n", i % 3 == 0, i / 100, 1 - i / 100, i % 3, i % 7, i % 5 }'
+}
+
+# config [YAML of the runner train] [YAML more of the phase]
+config()
+{
+    mkdir -p models/rank/dnn data
+    rows 50 >data/part-0
+    cat >config.yaml <<END
+workspace: models/rank/dnn
+mode: [train, infer]
+dataset:
+- {name: d, type: DataLoader, data_path: data, batch_size: 4, sparse_slots: "click 1 2", dense_slots: "dense_feature:2"}
+hyper_parameters:
+  optimizer: {class: Adam, learning_rate: 0.01}
+  sparse_feature_number: 50
+  sparse_feature_dim: 4
+  fc_sizes: [16, 8]
+runner:
+- {name: train, class: train, print_interval: 5, phases: [p], ${1:-epochs: 2, save_checkpoint_path: increment}}
+- {name: infer, class: infer, init_model_path: increment, phases: [p]}
+phase:
+- {name: p, model: "{workspace}/model.py", dataset_name: d${2:-}}
+END
+}
+
+# lines: of the output without the tables.
+lines()
+{
+    grep -v '^[=-]\|  \|^$' .out | sed 's/use time: [0-9.e-]*/use time: T/'
+}
+
+networks_train_as_the_reference_does()
+{
+    for network in rank/dnn rank/logistic_regression rank/fm rank/deepfm rank/wide_deep recall/ncf recall/youtube_dnn \
+        multitask/esmm multitask/mmoe multitask/share-bottom; do
+        for how in "1 adam" "3 adam" "1 sgd" "1 adagrad"; do
+            [ "$network $how" = "rank/dnn 1 sgd" ] && break       # it is always trained with Adam
+            [ "$network $how" = "multitask/esmm 3 adam" ] && break # its towers are large
+            mkdir -p "$network/$how"
+            # shellcheck disable=SC2086 # two arguments
+            (cd "$network/$how" && python3 "$reference" "$TRAINYARD" "$network" $how >told 2>&1) ||
+                fail "$network $how: $(tail -n 3 "$network/$how/told")"
+        done
+    done
+}
+
+a_run_prints_what_paddlerec_prints()
+{
+    config
+    run "$TRAINYARD" run config.yaml
+    status 0
+    lines >plain
+    sed 's/=\[[0-9.]*\]/=[V]/g' plain >got
+    cat >want <<'END'
+PaddleRec: Runner train Begin
+Executor Mode: train
+processor_register begin
+Running SingleInstance.
+Running SingleNetwork.
+Warning:please make sure there are no hidden files in the dataset folder and check these hidden files:[]
+Running SingleStartup.
+Running SingleRunner.
+epoch 0 done, use time: T, global metrics: BATCH_AUC=[V], AUC=[V], LOSS=[V]
+TABsave epoch_id:0 model into: "increment/0"
+epoch 1 done, use time: T, global metrics: BATCH_AUC=[V], AUC=[V], LOSS=[V]
+TABsave epoch_id:1 model into: "increment/1"
+PaddleRec Finish
+PaddleRec: Runner infer Begin
+Executor Mode: infer
+processor_register begin
+Running SingleInstance.
+Running SingleNetwork.
+Warning:please make sure there are no hidden files in the dataset folder and check these hidden files:[]
+Running SingleInferStartup.
+Running SingleInferRunner.
+load persistables from increment/0
+Infer p of epoch increment/0 done, use time: T, global metrics: BATCH_AUC=[V], AUC=[V]
+load persistables from increment/1
+Infer p of epoch increment/1 done, use time: T, global metrics: BATCH_AUC=[V], AUC=[V]
+PaddleRec Finish
+END
+    sed -i "s/^TAB/$(printf '\t')/" want
+    check "the lines are PaddleRec's" diff want got
+    sed -n 's/^[-0-9]* [0-9:]*,[0-9]* - INFO: //p' .err | sed 's/[0-9.]*s, B.*/T/' >progress
+    printf '\t[Train],  epoch: 0,  batch: 5, time_each_interval: T\n\t[Train],  epoch: 0,  batch: 10, time_each_interval: T\n' >want
+    head -n 2 progress >got
+    check "so are those of progress" diff want got
+    # 12 whole batches of 4 of 50 rows: batches 0 to 11
+    check "an incomplete batch is left out" test "$(grep -c 'epoch: 0,' progress)" = 2
+    out_has "dataset.d.data_path                               data"
+    out_has "paddlerec Global Envs"
+}
+
+every_row_is_evaluated_whatever_was_trained_before()
+{
+    config
+    run "$TRAINYARD" run config.yaml --set 'runner[name=train].epochs=30'
+    status 0
+    # 50 rows, also the last two; metrics begin anew, so a model that fits has AUC 1
+    grep -q 'Infer p of epoch increment/29 done.*AUC=\[1.\]' .out || fail "$(tail -n 2 .out)"
+    grep -q 'epoch 29 done.*, AUC=\[0.' .out || fail "training metrics go on over epochs"
+    cut -d' ' -f5 <<<"$(grep '^Infer' .out)" >order
+    for i in $(seq 0 29); do echo "increment/$i"; done >want
+    check "models come by number" diff want order
+}
+
+checkpoints_are_named_by_epochs()
+{
+    config "epochs: 4, save_checkpoint_interval: 2, save_checkpoint_path: a"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]'
+    status 0
+    check "every second epoch" test "$(cd a && echo *)" = "1 3"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'runner[name=train].epochs=3' \
+        --set 'runner[name=train].save_checkpoint_path={workspace}/b'
+    status 0
+    check "and the last" test "$(cd models/rank/dnn/b && echo *)" = "1 2"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'runner[name=train].save_checkpoint_path=a' \
+        --set 'dataset[name=d].batch_size=5'
+    status 0
+    check "an epoch has one checkpoint" test "$(cd a/1 && echo * | wc -w)" = 1
+}
+
+steps_are_saved_and_results_dumped()
+{
+    config "epochs: 2, save_step_interval: 5, save_step_path: steps, runner_result_dump_path: r.json"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]'
+    status 0
+    check "by batches" test "$(cd steps && echo *)" = \
+        "epoch_0_batch_0 epoch_0_batch_10 epoch_0_batch_5 epoch_1_batch_0 epoch_1_batch_10 epoch_1_batch_5"
+    out_has "$(printf '\t')"'save epoch_id:1, batch_id:5 model into: "steps/epoch_1_batch_5"'
+    out_has "Dump runner result in r.json_epoch_1"
+    check "an object per batch" python3 -c "import json
+r = json.load(open('r.json_epoch_0'))
+assert len(r) == 12 and list(r[0]) == ['BATCH_AUC', 'AUC', 'LOSS'] and r[3]['LOSS'][0] > 0"
+}
+
+a_warm_start_goes_on_from_a_model()
+{
+    config "epochs: 3, save_checkpoint_path: increment"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]'
+    first=$(sed -n 's/^epoch 0 .*LOSS=\[\(.*\)\]/\1/p' .out)
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'runner[name=train].init_model_path=increment/2'
+    status 0
+    out_has "going to load  increment/2"
+    out_has "load from increment/2 success"
+    later=$(sed -n 's/^epoch 0 .*LOSS=\[\(.*\)\]/\1/p' .out)
+    check "the loss goes on ($first, $later)" awk "BEGIN { exit !($later < $first / 2) }"
+    run "$TRAINYARD" run config.yaml --set 'mode=[infer]' --set 'runner[name=infer].init_model_path=nowhere'
+    status 1
+    err_has "runner infer: "
+    err_has "nowhere"
+}
+
+results_do_not_depend_on_threads()
+{
+    config "epochs: 2, save_checkpoint_path: increment" ", thread_num: 3"
+    for n in 1 2; do
+        run "$TRAINYARD" run config.yaml --set 'mode=[train]' --threads $n
+        status 0
+        mv increment "with$n"
+    done
+    check "the same bytes" diff -r with1 with2
+}
+
+files_are_read_in_order_and_hidden_ones_left_out()
+{
+    config "epochs: 1, save_checkpoint_path: increment"
+    mkdir -p data/sub
+    rows 10 50 >data/sub/part-1
+    echo broken >data/.hidden
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]'
+    status 0
+    out_has "check these hidden files:['data/.hidden']"
+    check "60 rows are 15 batches" test "$(grep -c 'batch: 10' .err)" = 1
+    "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'phase[name=p].shuffle_filelist=true' >/dev/null 2>&1
+    mv increment a
+    "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'phase[name=p].shuffle_filelist=true' >/dev/null 2>&1
+    check "a seed has one order" diff -r a increment
+    echo "click:0 1:x" >>data/sub/part-1
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'dataset[name=d].batch_size=61'
+    status 1
+    err_has "data/sub/part-1': line 11, column 11: slot '1': 'x' is not a whole number of 64 bits"
+}
+
+queue_datasets_keep_their_last_batch()
+{
+    config "epochs: 1, save_checkpoint_path: increment, print_interval: 1"
+    run "$TRAINYARD" run config.yaml --set 'mode=[train]' --set 'dataset[name=d].type=QueueDataset'
+    status 0
+    check "13 batches of 50 rows" grep -q 'batch: 12,' .err
+}
+
+slots_that_the_data_lacks_are_told()
+{
+    config
+    run "$TRAINYARD" run config.yaml --set 'dataset[name=d].dense_slots=dense_var:2'
+    status 0
+    err_has "warning[E0528]: no line of 'data/part-0' has slot dense_var: it is filled with 0 in every row"
+    err_has "slots of the data that are not read: dense_feature"
+    run "$TRAINYARD" run config.yaml --set 'dataset[name=d].dense_slots=dense_var:2' --strict
+    status 2
+    err_has "error[E0528]"
+    run "$TRAINYARD" run config.yaml --set 'dataset[name=d].dense_slots=dense_feature:3'
+    status 1
+    err_has "slot 'dense_feature': holds 2 values, where 3 are expected"
+}
+
+networks_are_found_by_folder_or_by_name()
+{
+    config
+    mkdir mine
+    run "$TRAINYARD" run config.yaml --set workspace=mine
+    status 2
+    err_has "error[E0525]: 'mine/model.py' is Python code, which is not run"
+    err_has "by its hyper_parameters this may be rank/dnn"
+    err_has "--as rank/dnn trains that"
+    run "$TRAINYARD" run config.yaml --set workspace=mine --as rank/dnn
+    status 0
+    run "$TRAINYARD" run config.yaml --as rank/nothing
+    status 2
+    err_has "--as rank/nothing names no network; there are rank/dnn, "
+    echo "class Model: pass" >models/rank/dnn/model.py
+    run "$TRAINYARD" run config.yaml
+    status 0
+    err_has "warning[E0526]: 'models/rank/dnn/model.py' is not the one of PaddleRec 1.8.5 and is not read"
+    (cd models/rank/dnn && sed 's/^workspace.*/workspace: ".\/"/; s/data_path: data/data_path: ..\/..\/..\/data/' ../../../config.yaml >config.yaml &&
+        "$TRAINYARD" run config.yaml >/dev/null 2>&1) || fail "the folder tells also from within"
+}
+
+# refused CODE TEXT OPTION...
+refused()
+{
+    code=$1 text=$2
+    shift 2
+    run "$TRAINYARD" run config.yaml "$@"
+    status 2
+    err_has "error[$code]: $text"
+}
+
+what_cannot_be_run_is_refused_before_anything_runs()
+{
+    config
+    refused E0529 "runner.train: this version runs the classes train and infer" --set 'runner[name=train].class=cluster_train'
+    refused E0529 "runner.train: this version runs config.yaml on the CPU" --set 'runner[name=train].device=gpu'
+    err_has "--set 'runner[name=train].device=cpu' runs it there"
+    refused E0529 "runner.train: Python code in place of a step is not run" --set 'runner[name=train].startup_class_path=a.py'
+    refused E0529 "runner.train: GeneralTrainer is the only trainer" --set 'runner[name=train].trainer_class=t.py'
+    refused E0529 "runner.infer: init_model_path names no model to evaluate" --set 'runner[name=infer].init_model_path='
+    refused E0527 "hyper_parameters.fc_sizes: rank/dnn needs a list of sizes, such as [512, 256]" --set 'hyper_parameters.fc_sizes=7'
+    refused E0527 "hyper_parameters.sparse_feature_dim: rank/dnn needs a whole number from 1 on" --set 'hyper_parameters.sparse_feature_dim=0'
+    refused E0527 "hyper_parameters.dense_input_dim is 13, but the slots of dataset 'd' make it 2" --set 'hyper_parameters.dense_input_dim=13'
+    refused E0527 "rank/dnn reads a label, 1 or more other sparse slots and 1 dense one" --set 'dataset[name=d].dense_slots='
+    refused E0527 "rank/dnn reads slots: sparse_slots and dense_slots name them" \
+        --set 'dataset[name=d]={name: d, data_path: data, batch_size: 4, data_converter: r.py}'
+    refused E0527 "multitask/mmoe reads lines of the form 'mmoe' through a data_converter, not slots" --as mmoe
+    refused E0527 "hyper_parameters.optimizer: rank/fm needs class and learning_rate" --as fm --set 'hyper_parameters.optimizer={class: SGD}'
+    refused E0514 "" --set 'dataset[name=d].data_path=nowhere'
+    refused E0527 "the loss of rank/dnn is a mean" --set 'phase[name=p].gradient_scale_strategy=1' --set 'phase[name=p].thread_num=2'
+    check "nothing ran" test ! -e increment
+    run "$TRAINYARD" run config.yaml --set 'hyper_parameters.colour=red'
+    status 0
+    err_has "warning[E0520]: hyper_parameters.colour has no effect on rank/dnn"
+    run "$TRAINYARD" run config.yaml --set 'dataset[name=d].batch_size=64' --set 'mode=[train]'
+    status 2
+    err_has "has no whole batch of 64 rows"
+}
+
+a_pipeline_is_printed_that_trains()
+{
+    config
+    run "$TRAINYARD" run config.yaml --print-pipeline --set 'mode=[train]'
+    status 0
+    cp .out pipeline.config
+    run "$TRAINYARD" check pipeline.config
+    status 0
+    run "$TRAINYARD" train pipeline.config
+    status 0
+}
+
+names_of_paddlerec_reach_the_program()
+{
+    config
+    mkdir bin
+    ln -s "$TRAINYARD" bin/paddlerec
+    ln -s "$TRAINYARD" bin/python
+    run env PATH="$PWD/bin:$PATH" paddlerec -m config.yaml
+    status 0
+    run env PATH="$PWD/bin:$PATH" python -m paddlerec.run -m config.yaml
+    status 0
+    cp config.yaml models/rank/dnn/
+    run env PACKAGE_BASE=. PATH="$PWD/bin:$PATH" python -m paddlerec.run --model paddlerec.models.rank.dnn
+    status 0
+    run env PATH="$PWD/bin:$PATH" paddlerec
+    status 0
+    out_has "usage: paddlerec -m config.yaml"
+    run env PATH="$PWD/bin:$PATH" paddlerec -b backend.yaml
+    status 2
+    err_has "-m config.yaml, or -m paddlerec.models.X.Y, is required"
+    printf 'backend: Nimbus\n' >backend.yaml
+    run env PATH="$PWD/bin:$PATH" paddlerec -m config.yaml -b backend.yaml
+    status 2
+    err_has "error[E0530]"
+}
+
+tap_cases networks_train_as_the_reference_does a_run_prints_what_paddlerec_prints \
+    every_row_is_evaluated_whatever_was_trained_before checkpoints_are_named_by_epochs steps_are_saved_and_results_dumped \
+    a_warm_start_goes_on_from_a_model results_do_not_depend_on_threads files_are_read_in_order_and_hidden_ones_left_out \
+    queue_datasets_keep_their_last_batch slots_that_the_data_lacks_are_told networks_are_found_by_folder_or_by_name \
+    what_cannot_be_run_is_refused_before_anything_runs a_pipeline_is_printed_that_trains names_of_paddlerec_reach_the_program
