@@ -28,6 +28,7 @@
 #define FRESH_NS (5 * INT64_C(1000000000))
 #define FILE_MAX (64 << 10)
 #define PATIENCE_MS 20000
+#define TRIES 3
 
 static size_t place_of(const char *name)
 {
@@ -52,24 +53,29 @@ static void probe_child(const struct backend_ops *b, const char *dir, int to)
     _exit(n == (ssize_t)sizeof(a) ? 0 : 1);
 }
 
-/* Of a child that said nothing. */
-static enum rc no_answer(const struct backend_ops *b, bool late, int status,
+/* Of a child that said nothing. SIGKILL comes from outside, of the kernel when memory is
+ * short or of an administrator, so it says nothing about the backend: ask again later.
+ */
+static enum rc no_answer(const struct backend_ops *b, bool late, bool killed, int status,
                          struct err *err)
 {
     char words[PROC_WORDS_SIZE];
-    bool killed = WIFSIGNALED(status);
-    proc_exit_words((struct proc_exit){.code = killed ? -1 : WEXITSTATUS(status),
-                                       .signal = killed ? WTERMSIG(status) : 0},
+    bool by_signal = WIFSIGNALED(status);
+    proc_exit_words((struct proc_exit){.code = by_signal ? -1 : WEXITSTATUS(status),
+                                       .signal = by_signal ? WTERMSIG(status) : 0},
                     words);
     if (late)
         return err_coded(err, RC_CANCELED, E3209,
                          "backend %s: probe() did not answer in %d s", b->name,
                          PATIENCE_MS / 1000);
+    if (killed)
+        return err_coded(err, RC_CANCELED, E3209,
+                         "backend %s: the process of probe() was killed from outside", b->name);
     return err_coded(err, RC_INVAL, E3208, "backend %s: probe() ended its process (%s)",
                      b->name, words);
 }
 
-static enum rc hear_child(const struct backend_ops *b, pid_t pid, int from,
+static enum rc hear_child(const struct backend_ops *b, pid_t pid, int from, bool *killed,
                           struct err *err)
 {
     struct answer a = {.rc = RC_OK};
@@ -83,14 +89,16 @@ static enum rc hear_child(const struct backend_ops *b, pid_t pid, int from,
         kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    *killed = !told && got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     if (!told)
-        return no_answer(b, got <= 0, status, err);
+        return no_answer(b, got <= 0, *killed, status, err);
     if (err)
         *err = a.err;
     return a.rc;
 }
 
-enum rc backend_probe_one(const struct backend_ops *b, const char *dir, struct err *err)
+static enum rc ask_child(const struct backend_ops *b, const char *dir, bool *killed,
+                         struct err *err)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) < 0)
@@ -102,8 +110,20 @@ enum rc backend_probe_one(const struct backend_ops *b, const char *dir, struct e
     enum rc rc = pid < 0 ? err_sys(err, errno, "cannot fork") : RC_OK;
     close(fds[1]);
     if (!rc)
-        rc = hear_child(b, pid, fds[0], err);
+        rc = hear_child(b, pid, fds[0], killed, err);
     close(fds[0]);
+    return rc;
+}
+
+/* One that was killed from outside is asked again at once, a few times. */
+enum rc backend_probe_one(const struct backend_ops *b, const char *dir, struct err *err)
+{
+    enum rc rc = RC_OK;
+    bool killed = true;
+    for (int i = 0; killed && i < TRIES; i++) {
+        killed = false;
+        rc = ask_child(b, dir, &killed, err);
+    }
     return rc;
 }
 

@@ -28,8 +28,8 @@ struct backend_probes {
 
 struct backend_ops;
 
-/* Asks one: what its probe() says; or E3209, it did not answer for long; E3208, it ended the
- * process that asked.
+/* Asks one: what its probe() says; or E3209, it did not answer for long, or what asked was
+ * killed from outside again and again; E3208, it ended the process that asked.
  */
 enum rc backend_probe_one(const struct backend_ops *b, const char *dir,
                           struct err *err) MUST_CHECK;

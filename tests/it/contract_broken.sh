@@ -306,6 +306,23 @@ a_probe_that_crashes_or_hangs_keeps_no_other_backend_from_work()
     out_has "backend faulty: probe() ended its process (killed by SIGABRT)"
 }
 
+a_probe_that_is_killed_from_outside_fails_no_job()
+{
+    begin
+    local id
+    mkdir -p "$TRAINYARD_DIR"
+    echo killed >"$TRAINYARD_DIR/faulty.probe"
+    id=$(submit --name none -- true)
+    for _ in $(seq 100); do
+        "$TRAINYARD" job why "$id" | grep -q "the process of probe() was killed from outside" && break
+        sleep 0.1
+    done
+    run "$TRAINYARD" job why "$id"
+    out_has "for the backend faulty: backend faulty: the process of probe() was killed from outside"
+    rm "$TRAINYARD_DIR/faulty.probe"
+    ended "$id" Succeeded ""
+}
+
 a_supervisor_that_crashed_twice_is_followed_by_one_that_goes_on()
 {
     begin
@@ -365,6 +382,7 @@ every_call_goes_through_the_checks()
 tap_cases every_call_goes_through_the_checks a_backend_that_lacks_a_method_is_found_before_a_job_starts \
     a_supervisor_that_crashes_again_and_again_ends_the_job a_job_whose_supervisor_crashes_can_be_stopped \
     a_method_that_does_not_return_ends_the_job a_probe_that_crashes_or_hangs_keeps_no_other_backend_from_work \
+    a_probe_that_is_killed_from_outside_fails_no_job \
     a_supervisor_that_crashed_twice_is_followed_by_one_that_goes_on \
     a_supervisor_that_is_killed_from_outside_is_replaced_however_often \
     workers_whose_handles_are_gone_are_ended_and_nobody_is_said_to_have_stopped_them \

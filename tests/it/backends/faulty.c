@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
@@ -74,6 +75,8 @@ static enum rc faulty_probe(const char *dir, struct err *err)
     bool is_there = fs_read(path, 1 << 10, &text, &n, NULL) == RC_OK;
     if (is_there && strcmp(text, "abort\n") == 0)
         abort();
+    if (is_there && strcmp(text, "killed\n") == 0)
+        kill(getpid(), SIGKILL);
     while (is_there && strcmp(text, "hang\n") == 0)
         sleep(1);
     if (is_there)
