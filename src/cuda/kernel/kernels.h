@@ -71,6 +71,12 @@ void cuda_product_back(cuda_stream s, float by, struct cuda_rows other,
 /* y (+)= x * by + plus */
 void cuda_scale(cuda_stream s, float by, float plus, struct cuda_rows x,
                 struct cuda_rows y, bool add);
+/* y = (y + x * by) * scale */
+void cuda_mixed(cuda_stream s, float by, float scale, struct cuda_rows x,
+                struct cuda_rows y);
+/* dy *= the slope of a leaky rectifier, which follows from its result y */
+void cuda_leaky_from_out(cuda_stream s, float slope, struct cuda_rows y,
+                         struct cuda_rows dy);
 /* y (+)= x */
 void cuda_put(cuda_stream s, struct cuda_rows x, struct cuda_rows y, bool add);
 void cuda_fill(cuda_stream s, struct cuda_rows y, float value);
@@ -80,7 +86,7 @@ void cuda_pad(cuda_stream s, struct cuda_rows x, struct cuda_rows y);
 void cuda_dropout(cuda_stream s, const uint32_t key[2], uint32_t below, float scale,
                   struct cuda_rows x, struct cuda_rows y, bool add);
 
-/* --- sum.cu: over rows, in one order --- */
+/* --- sum.cu: over rows, in one order (sums.cuh) --- */
 
 /* Floats of scratch that cuda_column_sums() wants for so many columns. */
 int64_t cuda_column_scratch(int64_t columns);
@@ -155,6 +161,167 @@ void cuda_cross_back_first(cuda_stream s, struct cuda_rows dy, struct cuda_rows 
 void cuda_cross_back(cuda_stream s, struct cuda_rows dy, struct cuda_rows d_dot,
                      const float *w, struct cuda_rows dx, bool add);
 
+/* --- norm.cu: over rows of [t, n] as t samples of n channels --- */
+
+struct cuda_batch_norm {
+    int64_t n;
+    double eps;
+    const float *weight, *bias; /* NULL: neither */
+    float *running_mean, *running_var, *batches;
+    float *mean, *inv;        /* [n]: of this batch, or running; kept for the way back */
+    float *d_mean, *d_dot;    /* [n] */
+    float *d_weight, *d_bias; /* NULL: not wanted */
+};
+/* scratch: cuda_column_scratch(n) */
+void cuda_batch_norm_forward(cuda_stream s, struct cuda_batch_norm b, bool training,
+                             struct cuda_rows x, float *scratch, struct cuda_rows y);
+/* dx may have no .at: the parameters' gradients alone */
+void cuda_batch_norm_back(cuda_stream s, struct cuda_batch_norm b, bool training,
+                          struct cuda_rows x, struct cuda_rows dy, float *scratch,
+                          struct cuda_rows dx, bool add);
+/* keep: two floats per sample */
+void cuda_layer_norm(cuda_stream s, int64_t n, double eps, const float *weight,
+                     const float *bias, struct cuda_rows x, struct cuda_rows keep,
+                     struct cuda_rows y);
+void cuda_layer_norm_back(cuda_stream s, int64_t n, const float *weight,
+                          struct cuda_rows x, struct cuda_rows keep, struct cuda_rows dy,
+                          struct cuda_rows dx, bool add);
+/* scratch: cuda_column_scratch(n) */
+void cuda_layer_norm_grads(cuda_stream s, int64_t n, struct cuda_rows x,
+                           struct cuda_rows keep, struct cuda_rows dy, float *scratch,
+                           float *d_weight, float *d_bias);
+/* keep: a float per row */
+void cuda_l2_normalise(cuda_stream s, float eps, struct cuda_rows x,
+                       struct cuda_rows keep, struct cuda_rows y);
+void cuda_l2_normalise_back(cuda_stream s, float eps, struct cuda_rows y,
+                            struct cuda_rows keep, struct cuda_rows dy,
+                            struct cuda_rows dx, bool add);
+
+/* --- fields.cu: a row as n fields of d floats, or as small matrices --- */
+
+/* y[d] = sum over the fields; otherwise y[n] = sum within each */
+void cuda_field_sum(cuda_stream s, int64_t n, int64_t d, bool over_fields,
+                    struct cuda_rows x, struct cuda_rows y);
+void cuda_field_sum_back(cuda_stream s, int64_t d, bool over_fields, struct cuda_rows dy,
+                         struct cuda_rows dx, bool add);
+/* y[i][c] (+)= gate[i] * x[i][c]; y[i] (+)= a[i] . b[i] */
+void cuda_field_gate(cuda_stream s, int64_t d, struct cuda_rows gate, struct cuda_rows x,
+                     struct cuda_rows y, bool add);
+void cuda_field_dots(cuda_stream s, int64_t d, struct cuda_rows a, struct cuda_rows b,
+                     struct cuda_rows y, bool add);
+/* y [d][n] (+)= x [n][d] turned */
+void cuda_turn(cuda_stream s, int64_t n, int64_t d, struct cuda_rows x,
+               struct cuda_rows y, bool add);
+/* A factor: block b of a row begins at b * block, its row (or column) i at i * step, and what is
+ * summed over lies `inner` apart.
+ */
+struct cuda_factor {
+    struct cuda_rows rows;
+    int64_t block, step, inner;
+    int64_t outer; /* of the second: columns of the result */
+};
+/* Block by block, y[i][j] (+)= sum over m < k of a[i][m] * b[m][j]. */
+void cuda_row_product(cuda_stream s, struct cuda_factor a, struct cuda_factor b,
+                      int64_t k, int64_t blocks, struct cuda_rows y, bool add);
+
+/* y [out][d] (+)= w x, w[o][i] being at o * step + i * inner */
+void cuda_field_mix(cuda_stream s, int64_t n, int64_t d, const float *w, int64_t step,
+                    int64_t inner, struct cuda_rows x, struct cuda_rows y, bool add);
+/* dw [n][out] += sum over rows of x dy^T; scratch: cuda_column_scratch(n * out) */
+void cuda_field_mix_grad(cuda_stream s, int64_t d, int64_t out, struct cuda_rows x,
+                         struct cuda_rows dy, float *scratch, float *dw, int64_t n);
+/* Pairs i < j of n vectors of d floats, in order. What the left one is: field i, a vector for
+ * each pair, or part j of field i (then the right one is part i of field j).
+ */
+enum cuda_pair_left { CUDA_LEFT_FIELD, CUDA_LEFT_PAIR, CUDA_LEFT_AWARE };
+struct cuda_pairs {
+    enum cuda_pair_left left;
+    int64_t n, d;
+    bool dots; /* one number for each pair, not d products */
+};
+void cuda_field_pairs(cuda_stream s, struct cuda_pairs p, struct cuda_rows left,
+                      struct cuda_rows right, struct cuda_rows y);
+void cuda_field_pairs_back_left(cuda_stream s, struct cuda_pairs p,
+                                struct cuda_rows right, struct cuda_rows dy,
+                                struct cuda_rows d_left, bool add);
+void cuda_field_pairs_back_right(cuda_stream s, struct cuda_pairs p,
+                                 struct cuda_rows left, struct cuda_rows dy,
+                                 struct cuda_rows d_right, bool add);
+
+/* A row as [places][n][maps]: the largest of each `height` fields next to each other. */
+struct cuda_max_fields {
+    int64_t n, maps, height;
+};
+void cuda_field_max(cuda_stream s, struct cuda_max_fields f, struct cuda_rows x,
+                    struct cuda_rows y);
+void cuda_field_max_back(cuda_stream s, struct cuda_max_fields f, struct cuda_rows x,
+                         struct cuda_rows y, struct cuda_rows dy, struct cuda_rows dx,
+                         bool add);
+
+/* --- heads.cu: heads, activations with learnt slopes --- */
+
+/* y (+)= by, times the slope where x is not above 0 */
+void cuda_prelu(cuda_stream s, const float *slope, struct cuda_rows x,
+                struct cuda_rows by, struct cuda_rows y, bool add);
+/* scratch: cuda_column_scratch(width), sums: width */
+void cuda_prelu_grad(cuda_stream s, struct cuda_rows x, struct cuda_rows dy,
+                     float *scratch, float *sums, float *d_slope);
+/* y (+)= by * (alpha + (1 - alpha) * sigmoid(z)), alpha of n channels */
+void cuda_dice(cuda_stream s, int64_t n, const float *alpha, struct cuda_rows z,
+               struct cuda_rows by, struct cuda_rows y, bool add);
+void cuda_dice_back_norm(cuda_stream s, int64_t n, const float *alpha, struct cuda_rows x,
+                         struct cuda_rows z, struct cuda_rows dy, struct cuda_rows dz,
+                         bool add);
+void cuda_dice_grad(cuda_stream s, int64_t n, struct cuda_rows x, struct cuda_rows z,
+                    struct cuda_rows dy, float *scratch, float *d_alpha);
+/* The logit of sigmoid(a) sigmoid(b) */
+void cuda_both_logit(cuda_stream s, struct cuda_rows a, struct cuda_rows b,
+                     struct cuda_rows y);
+void cuda_both_logit_back(cuda_stream s, struct cuda_rows a, struct cuda_rows b,
+                          struct cuda_rows dy, int which, struct cuda_rows dx, bool add);
+/* y = x[at], the nearest that there is */
+void cuda_pick(cuda_stream s, struct cuda_rows x, struct cuda_rows at,
+               struct cuda_rows y);
+void cuda_pick_back(cuda_stream s, struct cuda_rows at, struct cuda_rows dy,
+                    struct cuda_rows dx, bool add);
+/* *out = sum of x, or of x * y where y has .at, all of one column; scratch: that of a column */
+void cuda_dot_total(cuda_stream s, struct cuda_rows x, struct cuda_rows y, float *scratch,
+                    double *out);
+/* y = x / sqrt(*sum) */
+void cuda_root_share(cuda_stream s, const double *sum, struct cuda_rows x,
+                     struct cuda_rows y);
+void cuda_root_share_back(cuda_stream s, const double *sum, const double *slopes,
+                          struct cuda_rows dy, struct cuda_rows dx, bool add);
+
+/* --- match.cu: users against items, see nn/cpu/match.c --- */
+
+/* How a user's scores lie: the own item first, hard ones from hard_col on. */
+struct cuda_match {
+    int64_t width;
+    const int64_t *hard; /* [users + 1], the card's, or NULL */
+    int64_t first_hard, hard_col;
+};
+void cuda_match_own(cuda_stream s, struct cuda_match m, struct cuda_rows user,
+                    struct cuda_rows item, float *scores);
+/* Both add. */
+void cuda_match_own_back_item(cuda_stream s, struct cuda_match m, const float *slopes,
+                              struct cuda_rows user, struct cuda_rows d_item);
+void cuda_match_own_back_user(cuda_stream s, struct cuda_match m, const float *slopes,
+                              struct cuda_rows item, struct cuda_rows d_user);
+struct cuda_match_loss {
+    const int64_t *at; /* scores of user b: at[b] to at[b + 1] */
+    bool diagonal;     /* the target of user b is score b, not the first */
+    bool logistic;     /* each score by itself, not one among all */
+    double weight;     /* of each user, where `weights` has no .at */
+    struct cuda_rows weights;
+};
+/* keep: a float per user, or no .at with `logistic` */
+void cuda_match_losses(cuda_stream s, struct cuda_match_loss l, struct cuda_rows x,
+                       struct cuda_rows keep, struct cuda_rows y);
+void cuda_match_losses_back(cuda_stream s, struct cuda_match_loss l, struct cuda_rows x,
+                            struct cuda_rows keep, struct cuda_rows dy,
+                            struct cuda_rows dx, bool add);
+
 /* --- loss.cu --- */
 
 enum cuda_loss_kind { CUDA_BCE, CUDA_FOCAL, CUDA_SQUARED, CUDA_CROSS_ENTROPY };
@@ -177,6 +344,19 @@ void cuda_expand(cuda_stream s, const int64_t *at, struct cuda_rows x,
                  struct cuda_rows y);
 void cuda_expand_back(cuda_stream s, const int64_t *at, struct cuda_rows dy,
                       struct cuda_rows dx, bool add);
+/* y = the last position, or 0 when there is none */
+void cuda_seq_last(cuda_stream s, const int64_t *at, struct cuda_rows x,
+                   struct cuda_rows y);
+void cuda_seq_last_back(cuda_stream s, const int64_t *at, struct cuda_rows dy,
+                        struct cuda_rows dx, bool add);
+/* y: `first`, then the positions of x; those of y are to[b] to to[b + 1] */
+void cuda_seq_prepend(cuda_stream s, const int64_t *at, const int64_t *to,
+                      struct cuda_rows first, struct cuda_rows x, struct cuda_rows y);
+void cuda_seq_prepend_back_first(cuda_stream s, const int64_t *to, struct cuda_rows dy,
+                                 struct cuda_rows dx, bool add);
+void cuda_seq_prepend_back(cuda_stream s, const int64_t *at, const int64_t *to,
+                           struct cuda_rows dy, int64_t batch, struct cuda_rows dx,
+                           bool add);
 /* weights may have no .at: 1, or with `mean` 1 / length */
 void cuda_seq_sum(cuda_stream s, const int64_t *at, bool mean, struct cuda_rows x,
                   struct cuda_rows weights, struct cuda_rows y);
@@ -226,6 +406,139 @@ void cuda_seq_softmax(cuda_stream s, const int64_t *at, int64_t batch, bool but_
 void cuda_seq_softmax_back(cuda_stream s, const int64_t *at, int64_t batch,
                            struct cuda_rows y, struct cuda_rows dy, struct cuda_rows dx,
                            bool add);
+
+/* --- attention.cu: positions of a row to each other --- */
+
+#define CUDA_HEAD_MAX 256 /* columns of a head */
+struct cuda_attention {
+    const int64_t *at; /* positions of batch row b: at[b] to at[b + 1] */
+    int64_t fields;    /* of each batch row instead; 0: positions */
+    int64_t heads, width;
+    float scale;
+    bool drops;
+    uint32_t key[2], below; /* of the words that drop weights, as base/rng.h */
+    float kept;
+};
+/* All have a row per position. keep: the logarithm of the sum of weights, by head. */
+void cuda_attention_forward(cuda_stream s, struct cuda_attention a, int64_t batch,
+                            struct cuda_rows query, struct cuda_rows key,
+                            struct cuda_rows value, struct cuda_rows keep,
+                            struct cuda_rows y);
+struct cuda_attention_back {
+    struct cuda_rows query, key, value, keep, y, dy;
+};
+void cuda_attention_back_query(cuda_stream s, struct cuda_attention a, int64_t batch,
+                               struct cuda_attention_back b, struct cuda_rows d_query,
+                               bool add);
+/* d_key or d_value may have no .at */
+void cuda_attention_back_keys(cuda_stream s, struct cuda_attention a, int64_t batch,
+                              struct cuda_attention_back b, struct cuda_rows d_key,
+                              bool add_key, struct cuda_rows d_value, bool add_value);
+
+/* --- gru.cu --- */
+
+/* One step of each row; keep [5 * width]. */
+void cuda_gru_cell(cuda_stream s, struct cuda_rows a, struct cuda_rows b,
+                   struct cuda_rows h, struct cuda_rows keep, struct cuda_rows y);
+/* Gradients that have no .at are not wanted. */
+void cuda_gru_cell_back(cuda_stream s, struct cuda_rows keep, struct cuda_rows dy,
+                        struct cuda_rows da, bool add_a, struct cuda_rows db, bool add_b,
+                        struct cuda_rows dh, bool add_h);
+struct cuda_gru {
+    const int64_t *at; /* positions of batch row b: at[b] to at[b + 1] */
+    int64_t width;
+    const float *w, *bias;    /* [3 * width][width], [3 * width] */
+    struct cuda_rows weights; /* of positions; no .at: 1 */
+};
+/* keep [8 * width]: the last three are the slopes of what comes from the state */
+void cuda_gru_forward(cuda_stream s, struct cuda_gru g, int64_t batch, struct cuda_rows a,
+                      struct cuda_rows keep, struct cuda_rows y);
+struct cuda_gru_back {
+    struct cuda_rows keep, dy;
+    struct cuda_rows da; /* no .at: not wanted */
+    bool add_a;
+    struct cuda_rows d_weights; /* no .at: not wanted */
+    bool add_weights;
+};
+void cuda_gru_backward(cuda_stream s, struct cuda_gru g, int64_t batch,
+                       struct cuda_gru_back d);
+
+/* --- capsule.cu --- */
+
+/* y [n][d] = sum over positions of weights[n] * x[d] */
+void cuda_seq_mix(cuda_stream s, const int64_t *at, int64_t n, int64_t d,
+                  struct cuda_rows weights, struct cuda_rows x, struct cuda_rows y);
+void cuda_seq_mix_back_x(cuda_stream s, const int64_t *at, int64_t n,
+                         struct cuda_rows weights, struct cuda_rows dy,
+                         struct cuda_rows dx, bool add);
+void cuda_seq_mix_back_weights(cuda_stream s, const int64_t *at, int64_t n,
+                               struct cuda_rows x, struct cuda_rows dy,
+                               struct cuda_rows dw, bool add);
+/* Each d values of a row as a vector. */
+void cuda_squash(cuda_stream s, int64_t d, double power, double least, struct cuda_rows x,
+                 struct cuda_rows y);
+void cuda_squash_back(cuda_stream s, int64_t d, double power, double least,
+                      struct cuda_rows x, struct cuda_rows dy, struct cuda_rows dx,
+                      bool add);
+/* 1 for the capsules that a row of its length has; `constant`: for all */
+void cuda_capsule_mask(cuda_stream s, const int64_t *at, bool constant,
+                       struct cuda_rows y);
+/* y [n][e + d] = mask[n] * [front [e], x [n][d]]; front may have no .at */
+void cuda_masked_rows(cuda_stream s, int64_t n, struct cuda_rows mask, struct cuda_rows x,
+                      struct cuda_rows front, struct cuda_rows y);
+void cuda_masked_rows_back(cuda_stream s, int64_t n, int64_t e, struct cuda_rows mask,
+                           struct cuda_rows dy, struct cuda_rows dx, bool add);
+void cuda_masked_rows_back_front(cuda_stream s, int64_t n, int64_t d,
+                                 struct cuda_rows mask, struct cuda_rows dy,
+                                 struct cuda_rows dx, bool add);
+/* y = x [n][d] mixed by softmax(power * x . target); keep: the n shares */
+void cuda_interest(cuda_stream s, float power, int64_t n, struct cuda_rows mask,
+                   struct cuda_rows x, struct cuda_rows target, struct cuda_rows keep,
+                   struct cuda_rows y);
+void cuda_interest_back(cuda_stream s, float power, int64_t n, struct cuda_rows x,
+                        struct cuda_rows target, struct cuda_rows keep,
+                        struct cuda_rows dy, struct cuda_rows dx, bool add_x,
+                        struct cuda_rows d_target, bool add_target);
+
+/* --- next.cu --- */
+
+void cuda_next_loss(cuda_stream s, const int64_t *at, double total,
+                    struct cuda_rows state, struct cuda_rows next, struct cuda_rows other,
+                    struct cuda_rows y);
+struct cuda_next {
+    const int64_t *at;
+    float total;
+    struct cuda_rows state, next, other, dy;
+};
+void cuda_next_loss_back_state(cuda_stream s, struct cuda_next d, struct cuda_rows dx,
+                               bool add);
+/* Of what came next, or of what did not. */
+void cuda_next_loss_back(cuda_stream s, struct cuda_next d, bool came,
+                         struct cuda_rows dx, bool add);
+void cuda_tell_loss(cuda_stream s, double total, struct cuda_rows x,
+                    struct cuda_rows happened, struct cuda_rows others,
+                    struct cuda_rows weight, struct cuda_rows y);
+struct cuda_tell {
+    float total;
+    struct cuda_rows x, happened, others, weight, dy;
+};
+/* Gradients that have no .at are not wanted. */
+void cuda_tell_loss_back(cuda_stream s, struct cuda_tell t, struct cuda_rows dx,
+                         bool add_x, struct cuda_rows dh, bool add_h,
+                         struct cuda_rows d_others, bool add_others);
+#define CUDA_WINDOWS_MAX 64
+struct cuda_windows {
+    const int64_t *at;
+    int64_t n, start[CUDA_WINDOWS_MAX + 1]; /* the last is where all end */
+};
+/* y [n][width]: the mean of weights * x over the positions of each window */
+void cuda_seq_windows(cuda_stream s, struct cuda_windows c, struct cuda_rows x,
+                      struct cuda_rows weights, struct cuda_rows y);
+/* dx or dw may have no .at */
+void cuda_seq_windows_back(cuda_stream s, struct cuda_windows c, struct cuda_rows x,
+                           struct cuda_rows weights, struct cuda_rows dy,
+                           struct cuda_rows dx, bool add_x, struct cuda_rows dw,
+                           bool add_w);
 
 /* --- update.cu: dense optimizers --- */
 

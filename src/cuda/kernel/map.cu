@@ -181,6 +181,21 @@ void cuda_scale(cuda_stream s, float by, float plus, cuda_rows x, cuda_rows y, b
     });
 }
 
+void cuda_mixed(cuda_stream s, float by, float scale, cuda_rows x, cuda_rows y)
+{
+    for_elements(s, y.rows, y.width, [=] __device__(int64_t r, int64_t c) {
+        float *at = row_of(y, r) + c;
+        *at = (*at + row_of(x, r)[c] * by) * scale;
+    });
+}
+
+void cuda_leaky_from_out(cuda_stream s, float slope, cuda_rows y, cuda_rows dy)
+{
+    for_elements(s, dy.rows, dy.width, [=] __device__(int64_t r, int64_t c) {
+        row_of(dy, r)[c] *= row_of(y, r)[c] > 0 ? 1.0f : slope;
+    });
+}
+
 void cuda_put(cuda_stream s, cuda_rows x, cuda_rows y, bool add)
 {
     for_elements(s, y.rows, y.width, [=] __device__(int64_t r, int64_t c) {

@@ -34,6 +34,49 @@ void cuda_expand_back(cuda_stream s, const int64_t *at, cuda_rows dy, cuda_rows 
     });
 }
 
+void cuda_seq_last(cuda_stream s, const int64_t *at, cuda_rows x, cuda_rows y)
+{
+    for_elements(s, y.rows, y.width, [=] __device__(int64_t b, int64_t c) {
+        row_of(y, b)[c] = at[b + 1] > at[b] ? row_of(x, at[b + 1] - 1)[c] : 0.0f;
+    });
+}
+
+void cuda_seq_last_back(cuda_stream s, const int64_t *at, cuda_rows dy, cuda_rows dx,
+                        bool add)
+{
+    for_positions(s, at, dy.rows, [=] __device__(int64_t b, int64_t k, int lane) {
+        for (int64_t c = lane; c < dx.width; c += WARP)
+            put(row_of(dx, k) + c, k == at[b + 1] - 1 ? row_of(dy, b)[c] : 0.0f, add);
+    });
+}
+
+void cuda_seq_prepend(cuda_stream s, const int64_t *at, const int64_t *to, cuda_rows first,
+                      cuda_rows x, cuda_rows y)
+{
+    for_positions(s, to, first.rows, [=] __device__(int64_t b, int64_t k, int lane) {
+        const float *from = k == to[b] ? row_of(first, b) : row_of(x, at[b] + k - to[b] - 1);
+        for (int64_t c = lane; c < y.width; c += WARP)
+            row_of(y, k)[c] = from[c];
+    });
+}
+
+void cuda_seq_prepend_back_first(cuda_stream s, const int64_t *to, cuda_rows dy,
+                                 cuda_rows dx, bool add)
+{
+    for_elements(s, dx.rows, dx.width, [=] __device__(int64_t b, int64_t c) {
+        put(row_of(dx, b) + c, row_of(dy, to[b])[c], add);
+    });
+}
+
+void cuda_seq_prepend_back(cuda_stream s, const int64_t *at, const int64_t *to, cuda_rows dy,
+                           int64_t batch, cuda_rows dx, bool add)
+{
+    for_positions(s, at, batch, [=] __device__(int64_t b, int64_t k, int lane) {
+        for (int64_t c = lane; c < dx.width; c += WARP)
+            put(row_of(dx, k) + c, row_of(dy, to[b] + 1 + k - at[b])[c], add);
+    });
+}
+
 static __device__ float weight_at(const cuda_rows &weights, int64_t k, bool mean,
                                   int64_t n)
 {

@@ -1,55 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over many rows. The rows are cut into a fixed number of parts; each part is summed
- * by one block in one order, then the parts one after the other: the same bytes on every
- * card and in every run.
- */
-#include "launch.cuh"
-
-#define PARTS 128     /* of the rows, for sums of columns */
-#define LANES 8       /* threads that share a column of a part */
+/* Sums over many rows: of columns (sums.cuh), and of everything, in parts as those. */
+#include "sums.cuh"
 
 int64_t cuda_column_scratch(int64_t columns)
 {
-    return PARTS * columns;
-}
-
-static __global__ void column_parts(cuda_rows x, cuda_rows y, float *parts)
-{
-    __shared__ double sums[LANES][WARP];
-    int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
-    int64_t part = (x.rows + PARTS - 1) / PARTS, from = blockIdx.y * part;
-    int64_t to = from + part < x.rows ? from + part : x.rows;
-    double sum = 0;
-    for (int64_t r = from + threadIdx.y; col < x.width && r < to; r += LANES)
-        sum += y.at ? (double)row_of(x, r)[col] * (double)row_of(y, r)[col]
-                    : (double)row_of(x, r)[col];
-    sums[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y != 0 || col >= x.width)
-        return;
-    for (int i = 1; i < LANES; i++)
-        sum += sums[i][threadIdx.x];
-    parts[blockIdx.y * x.width + col] = (float)sum;
-}
-
-static __global__ void join_parts(const float *parts, int64_t width, float *out)
-{
-    int64_t col = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    double sum = 0;
-    if (col >= width)
-        return;
-    for (int i = 0; i < PARTS; i++)
-        sum += (double)parts[i * width + col];
-    out[col] += (float)sum;
+    return SUM_PARTS * columns;
 }
 
 void cuda_column_sums(cuda_stream s, cuda_rows x, cuda_rows y, float *scratch, float *out)
 {
-    if (x.rows == 0 || x.width == 0)
+    if (x.rows == 0)
         return;
-    dim3 grid((unsigned)((x.width + WARP - 1) / WARP), PARTS), block(WARP, LANES);
-    column_parts<<<grid, block, 0, s>>>(x, y, scratch);
-    join_parts<<<blocks_for(x.width, THREADS), THREADS, 0, s>>>(scratch, x.width, out);
+    column_sums(
+        s, x.rows, x.width, scratch,
+        [=] __device__(int64_t r, int64_t c) {
+            double v = (double)row_of(x, r)[c];
+            return y.at ? v * (double)row_of(y, r)[c] : v;
+        },
+        [=] __device__(int64_t c, double sum) { out[c] += (float)sum; });
 }
 
 static __device__ double join(enum cuda_total_kind what, double a, double b)

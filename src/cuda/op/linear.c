@@ -8,40 +8,13 @@
 
 #include "cuda/op/linear.h"
 #include "cuda/op/op.h"
-
-/* A row of dims [.., n] is several rows of n to the product. */
-static struct cuda_rows flat(struct cuda_rows v, int64_t n)
-{
-    int64_t per_row = v.width / n;
-    return per_row == 1 ? v : (struct cuda_rows){v.at, v.rows * per_row, n, n};
-}
-
-static enum blas_precision precision_of(const struct cuda_run *r)
-{
-    const struct op_linear_conf *c = r->op->conf;
-    return c->precision == GEMM_BF16 ? BLAS_BF16 : r->tf32 ? BLAS_TF32 : BLAS_F32;
-}
-
-static struct blas_matrix plain(struct cuda_rows v)
-{
-    return (struct blas_matrix){v.at, v.ld, false, false};
-}
-
-static struct blas_matrix turned(struct cuda_rows v)
-{
-    return (struct blas_matrix){v.at, v.ld, true, false};
-}
-
-static struct blas_out result(struct cuda_rows v)
-{
-    return (struct blas_out){v.at, v.rows, v.width, v.ld, false};
-}
+#include "cuda/op/product.h"
 
 static void multiply(const struct cuda_run *r, struct blas_matrix x, struct blas_matrix y,
                      int64_t k, bool add, struct cuda_rows out)
 {
-    cuda_note(r->cuda,
-              blas_product(&r->cuda->blas, precision_of(r), x, y, k, add, result(out)));
+    const struct op_linear_conf *c = r->op->conf;
+    cuda_multiply(r, c->precision, x, y, k, add, out);
 }
 
 /* The factors of a layer, with columns of zeros where their width is no multiple of four. */
@@ -70,7 +43,7 @@ static bool take_factors(const struct cuda_run *r, struct factors *f)
     const struct op_linear_conf *c = r->op->conf;
     int64_t in = r->op->params[0]->dims[1], wide = cuda_padded(in);
     cuda_stream s = r->cuda->stream;
-    f->x = flat(cuda_in(r, 0), in);
+    f->x = cuda_flat(cuda_in(r, 0), in);
     f->w = (struct cuda_rows){r->op->params[0]->value + c->from * in, c->out, in, in};
     f->rest = cuda_scratch(r->cuda, scratch_floats(c, f->x));
     if (!f->rest || wide == in)
@@ -96,15 +69,17 @@ static bool forward_at_once(const struct cuda_run *r, const struct factors *f,
     if (!c->bias || (!relu && c->act != GEMM_ACT_NONE))
         return false;
     return blas_product_then(
-        &r->cuda->blas, precision_of(r), plain(f->x), turned(f->w), f->x.width, result(y),
+        &r->cuda->blas, cuda_precision(r, c->precision), cuda_plain(f->x),
+        cuda_turned(f->w), f->x.width,
+        (struct blas_out){y.at, y.rows, y.width, y.ld, false},
         (struct blas_after){r->op->params[1]->value + c->from, relu});
 }
 
 static void linear_forward(const struct cuda_run *r)
 {
     const struct op_linear_conf *c = r->op->conf;
-    struct cuda_rows y = flat(cuda_out(r), c->out);
-    struct cuda_rows x = flat(cuda_in(r, 0), r->op->params[0]->dims[1]);
+    struct cuda_rows y = cuda_flat(cuda_out(r), c->out);
+    struct cuda_rows x = cuda_flat(cuda_in(r, 0), r->op->params[0]->dims[1]);
     struct factors f;
     if (((const struct cuda_linear *)r->op->state)->bf16) {
         cuda_linear_bf16_forward(r);
@@ -114,7 +89,7 @@ static void linear_forward(const struct cuda_run *r)
         cuda_fill(r->cuda->stream, cuda_cols(x, x.width, x.ld - x.width), 0);
     if (!take_factors(r, &f) || forward_at_once(r, &f, y))
         return;
-    multiply(r, plain(f.x), turned(f.w), f.x.width, false, y);
+    multiply(r, cuda_plain(f.x), cuda_turned(f.w), f.x.width, false, y);
     cuda_bias_act(r->cuda->stream, c->bias ? r->op->params[1]->value + c->from : NULL,
                   cuda_act_of(c->act), y);
 }
@@ -125,14 +100,14 @@ static void input_grad(const struct cuda_run *r, const struct factors *f,
     const struct op_linear_conf *c = r->op->conf;
     const struct param *w = r->op->params[0];
     int64_t in = w->dims[1];
-    struct cuda_rows dx = flat(cuda_d_in(r, 0), in);
+    struct cuda_rows dx = cuda_flat(cuda_d_in(r, 0), in);
     if (!cuda_wants(r, 0))
         return;
     if (is_padded(r, dx))
-        multiply(r, plain(dy), plain(f->w), c->out, cuda_adds(r, 0),
+        multiply(r, cuda_plain(dy), cuda_plain(f->w), c->out, cuda_adds(r, 0),
                  (struct cuda_rows){dx.at, dx.rows, dx.ld, dx.ld});
     else
-        multiply(r, plain(dy),
+        multiply(r, cuda_plain(dy),
                  (struct blas_matrix){w->value + c->from * in, in, false, false}, c->out,
                  cuda_adds(r, 0), dx);
 }
@@ -147,7 +122,8 @@ static void weight_grad(const struct cuda_run *r, const struct factors *f,
         return;
     struct cuda_rows dw = {w->grad + c->from * in, c->out, in, in};
     struct cuda_rows padded = {f->rest, c->out, wide, wide};
-    multiply(r, turned(dy), plain(f->x), dy.rows, wide == in, wide == in ? dw : padded);
+    multiply(r, cuda_turned(dy), cuda_plain(f->x), dy.rows, wide == in,
+             wide == in ? dw : padded);
     if (wide != in)
         cuda_put(r->cuda->stream, cuda_cols(padded, 0, in), dw, true);
 }
@@ -156,7 +132,8 @@ static void weight_grad(const struct cuda_run *r, const struct factors *f,
 static void linear_backward(const struct cuda_run *r)
 {
     const struct op_linear_conf *c = r->op->conf;
-    struct cuda_rows y = flat(cuda_out(r), c->out), dy = flat(cuda_d_out(r), c->out);
+    struct cuda_rows y = cuda_flat(cuda_out(r), c->out),
+                     dy = cuda_flat(cuda_d_out(r), c->out);
     float *sums = c->bias ? r->op->params[1]->grad : NULL;
     struct factors f;
     if (((const struct cuda_linear *)r->op->state)->bf16) {
