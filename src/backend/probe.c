@@ -70,7 +70,8 @@ static enum rc no_answer(const struct backend_ops *b, bool late, bool killed, in
                          PATIENCE_MS / 1000);
     if (killed)
         return err_coded(err, RC_CANCELED, E3209,
-                         "backend %s: the process of probe() was killed from outside", b->name);
+                         "backend %s: the process of probe() was killed from outside",
+                         b->name);
     return err_coded(err, RC_INVAL, E3208, "backend %s: probe() ended its process (%s)",
                      b->name, words);
 }

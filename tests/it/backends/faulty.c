@@ -2,10 +2,10 @@
 /* A backend that breaks the contract of backend/backend.h on purpose: it is local, but for
  * one fault, which is the name of the job. For tests of what becomes of a job then.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
