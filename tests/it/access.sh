@@ -635,16 +635,16 @@ a_policy_for_nobody_is_refused()
 # A stream of a log lasts as long as the right to see it.
 a_follower_who_may_not_any_more_hears_no_more()
 {
-    local id n=0 pids=() tokens
+    local id n pids=() tokens
     yard
     id=$(as "$bob" job submit --project ads -- 'echo first; while [ ! -e /ml/output/model/go ]; do sleep 0.2; done; echo later' 2>/dev/null)
-    tokens=("$ann" "$vera" "$(as "$admin" token create bob)" "$bob" "$(as "$admin" token create bob --expires 5s)")
-    for token in "${tokens[@]}"; do
-        curl -sN -H "Authorization: Bearer $token" "$url/api/v1/jobs/$id/logs/0?follow=true" >"stream-$n" &
-        pids+=($!)
-        n=$((n + 1))
+    soon "the job runs" sh -c "TRAINYARD_TOKEN=$bob $TRAINYARD job logs $id | grep first"
+    tokens=("$ann" "$vera" "$(as "$admin" token create bob)" "$bob" "$(as "$admin" token create bob --expires 10s)")
+    for n in 4 0 1 2 3; do # the one that expires first
+        curl -sN -H "Authorization: Bearer ${tokens[$n]}" "$url/api/v1/jobs/$id/logs/0?follow=true" >"stream-$n" &
+        pids[$n]=$!
     done
-    for i in 0 1 2 3 4; do soon "$i follows" grep -q first "stream-$i"; done
+    for i in 4 0 1 2 3; do soon "$i follows" grep -q first "stream-$i"; done
     as "$admin" user update ann --no-projects
     as "$admin" user update vera --disable
     as "$admin" token delete "$(as "$admin" token list bob --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[1]["id"])')"

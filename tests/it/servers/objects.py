@@ -43,8 +43,8 @@ class Objects(dict):
         self.times = {}
 
     def __setitem__(self, at, body):
-        super().__setitem__(at, body)
         self.times[at] = time.time()
+        super().__setitem__(at, body)
 
 
 class Store:
@@ -184,6 +184,7 @@ class Handler(BaseHTTPRequestHandler):
             STORE.counts["bytes_in"] += n
             STORE.seen.append(f"{self.command} {self.path} {self.headers.get('Range', '')}")
             fault = self.take_fault(path)
+            known = any(b == bucket for b, _ in STORE.objects)
         if fault and self.act(fault):
             return None
         wrong = self.check_signature(bucket, key)
@@ -191,7 +192,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.error(400, wrong, "the region is wrong", f"<Region>{REGION}</Region>")
         if wrong:
             return self.error(403, wrong, "the request is refused")
-        if bucket not in {b for b, _ in STORE.objects}:
+        if not known:
             return self.error(404, "NoSuchBucket", "The specified bucket does not exist")
         q = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query,
                                         keep_blank_values=True))
@@ -202,14 +203,16 @@ class Handler(BaseHTTPRequestHandler):
     def control(self, path):
         if path.startswith("/_put/"):
             bucket, _, key = path[6:].partition("/")
-            STORE.objects[bucket, key] = self.body
+            with STORE.lock:
+                STORE.objects[bucket, key] = self.body
         elif path.startswith("/_get/"):
             bucket, _, key = path[6:].partition("/")
             body = STORE.objects.get((bucket, key))
             return self.answer(200 if body is not None else 404, body or b"")
         elif path.startswith("/_age/"):
-            for at in STORE.objects.times:
-                STORE.objects.times[at] -= float(path[6:])
+            with STORE.lock:
+                for at in STORE.objects.times:
+                    STORE.objects.times[at] -= float(path[6:])
         elif path == "/_fault":
             STORE.faults.append(json.loads(self.body))
         elif path == "/_reset":
@@ -219,9 +222,10 @@ class Handler(BaseHTTPRequestHandler):
                 "Code": "Success", "AccessKeyId": "testkey", "AccessKeySecret": "testsecret",
                 "SecurityToken": TOKEN, "Expiration": "2099-01-01T00:00:00Z"}).encode())
         elif path == "/_stats":
+            with STORE.lock:
+                sizes = {f"{b}/{k}": len(v) for (b, k), v in STORE.objects.items()}
             return self.answer(200, json.dumps(dict(
-                STORE.counts, uploads=len(STORE.uploads), seen=STORE.seen,
-                objects={f"{b}/{k}": len(v) for (b, k), v in STORE.objects.items()})).encode())
+                STORE.counts, uploads=len(STORE.uploads), seen=list(STORE.seen), objects=sizes)).encode())
         return self.answer(200)
 
     def take_fault(self, path):
@@ -295,26 +299,30 @@ class Handler(BaseHTTPRequestHandler):
     def list(self, bucket, q):
         if q.get("list-type") != "2":
             return self.error(400, "InvalidArgument", "list-type")
-        keys = sorted((k for b, k in STORE.objects if b == bucket and k and
-                       k.startswith(q.get("prefix", ""))), key=lambda k: k.encode())
-        start = int(q.get("continuation-token", "0"))
+        with STORE.lock:  # others put and delete meanwhile
+            sizes = {k: (len(v), STORE.objects.times[b, k]) for (b, k), v in STORE.objects.items() if b == bucket}
+        keys = sorted((k for k in sizes if k and k.startswith(q.get("prefix", ""))), key=lambda k: k.encode())
         n = min(int(q.get("max-keys", "1000")), PAGE)
         esc = lambda s: s.replace("&", "&amp;").replace("<", "&lt;")
         if "delimiter" in q:
             skip, mark = len(q.get("prefix", "")), q["delimiter"]
-            keys = sorted({k[: k.index(mark, skip) + 1] if mark in k[skip:] else k for k in keys})
-        text = "".join(self.entry(bucket, k, esc) for k in keys[start: start + n])
-        more = start + n < len(keys)
-        next_ = f"<NextContinuationToken>{start + n}</NextContinuationToken>" if more else ""
+            keys = sorted({k[: k.index(mark, skip) + 1] if mark in k[skip:] else k for k in keys}, key=lambda k: k.encode())
+        # The token is the last key in hexadecimal digits, so that pages fit whatever is deleted between them.
+        after = bytes.fromhex(q.get("continuation-token", ""))
+        keys = [k for k in keys if k.encode() > after]
+        more = len(keys) > n
+        text = "".join(self.entry(k, sizes.get(k), esc) for k in keys[:n])
+        next_ = f"<NextContinuationToken>{keys[n - 1].encode().hex()}</NextContinuationToken>" if more else ""
         return self.xml(f'<ListBucketResult xmlns="x"><Name>{bucket}</Name><IsTruncated>'
                         f"{str(more).lower()}</IsTruncated>{next_}{text}</ListBucketResult>")
 
-    def entry(self, bucket, key, esc):
-        if (bucket, key) not in STORE.objects:
+    def entry(self, key, is_object, esc):
+        if not is_object:
             return f"<CommonPrefixes><Prefix>{esc(key)}</Prefix></CommonPrefixes>"
-        when = datetime.datetime.fromtimestamp(STORE.objects.times[bucket, key], datetime.timezone.utc)
+        size, put = is_object
+        when = datetime.datetime.fromtimestamp(put, datetime.timezone.utc)
         return (f"<Contents><Key>{esc(key)}</Key><LastModified>{when:%Y-%m-%dT%H:%M:%S}.000Z</LastModified>"
-                f"<Size>{len(STORE.objects[bucket, key])}</Size></Contents>")
+                f"<Size>{size}</Size></Contents>")
 
     def on_put(self, bucket, key, q, fault):
         etag = '"' + hashlib.md5(self.body).hexdigest() + '"'
