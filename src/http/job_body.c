@@ -14,6 +14,7 @@
 #include "http/api_private.h"
 #include "http/model_fetch.h"
 #include "job/artifacts.h"
+#include "job/gate.h"
 #include "job/model.h"
 #include "job/snapshot.h"
 #include "job/status.h"
@@ -243,6 +244,16 @@ static enum rc check_after(struct http_call *c, const char *const *ids, int64_t 
     return rc;
 }
 
+/* What the policy forbids is refused now, not by each run of a schedule and each trial. */
+static enum rc pass_gate(struct http_call *c, const struct job_spec *spec,
+                         struct err *err)
+{
+    const struct job_place *p = &c->place;
+    struct job_isolation x = p->isolation ? *p->isolation : (struct job_isolation){0};
+    return p->gate ? p->gate->check(p->gate->arg, p, spec, p->isolation ? &x : NULL, err)
+                   : RC_OK;
+}
+
 enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
@@ -262,6 +273,8 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
     if (!rc && spec->s->has_project && !http_call_in_project(c, spec->s->project))
         rc = http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                               spec->s->project);
+    if (!rc)
+        rc = pass_gate(c, spec, err);
     if (rc)
         return rc;
     rc = spec->s->has_source ? own_source(c, spec->s->source, err) : keep_empty(c, err);

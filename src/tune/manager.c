@@ -195,6 +195,15 @@ static enum rc round_once(struct tune_manager *m, bool *over, struct err *err)
     return rc;
 }
 
+/* Another try would end alike: a tuner that failed; at a server, which nobody watches, also a
+ * trial that is refused. Otherwise whoever started it has the message, and resumes it.
+ */
+static bool is_final(const struct tune_manager_options *o, enum rc rc, enum code code)
+{
+    bool refused = rc == RC_INVAL || rc == RC_NOTFOUND || rc == RC_UNSUPPORTED;
+    return code == E4011 || code == E4016 || (o->may && refused);
+}
+
 enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
                          const struct tune_manager_options *o, struct err *err)
 {
@@ -216,7 +225,7 @@ enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
                          "interrupted; trials keep running, `trainyard tune resume` "
                          "continues the experiment");
     }
-    if (rc && err && (err->code == E4011 || err->code == E4016) &&
+    if (rc && err && is_final(o, rc, err->code) &&
         set_status(&m, EXP_ERROR, err->msg, NULL))
         log_error("experiment %s: its error cannot be written down", e->set.id);
     if (lock >= 0)

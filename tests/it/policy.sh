@@ -82,8 +82,8 @@ jobs_of_a_role_are_held_to_its_rules()
     refused "submitter.datasets" --data closed:/mnt/x
     refused "submitter.datasets" --output model=dataset:closed
     run "$TRAINYARD" schedule create late --cron '0 0 1 1 *' --priority 9 -- true
-    run "$TRAINYARD" schedule run late
     [ "$got" != 0 ] || fail "a schedule goes around the rules"
+    err_has "submitter.max_priority: priority 9 is above 5"
     if grep -q '^isolation: \(accounts\|namespaces\)' server.log; then
         run "$TRAINYARD" job run --priority 5 --input x=dataset:open-data -- 'cat /proc/net/dev; echo ran'
         status 0
@@ -111,4 +111,43 @@ an_image_can_be_required()
     finish
 }
 
-tap_cases check_knows_the_file jobs_of_a_role_are_held_to_its_rules an_image_can_be_required
+# experiment PRIORITY: one is made; its id, or the refusal, is in .out.
+experiment()
+{
+    curl -s -o .out -X POST -H "Authorization: Bearer $TRAINYARD_TOKEN" -H 'Content-Type: application/json' -d '{"settings": {"id": "x", "code_dir": "",
+        "name": "e", "command": "sleep 0.1; echo ::trainyard default=1", "tuner": "Random", "tuner_args": {}, "concurrency": 1, "trials": 100000,
+        "space": {"x": {"_type": "uniform", "_value": [0, 1]}}, "job": {"priority": ["'"$1"'"]}}}' "$url/api/v1/experiments"
+}
+
+what_was_made_before_the_rules_is_held_to_them()
+{
+    local made i
+    start --experiments "$PWD/experiments"
+    grep -q '^isolation: none' server.log && { finish; skip "no other users can be let in here"; }
+    export TRAINYARD_TOKEN=$admin
+    "$TRAINYARD" user create ann --role submitter >/dev/null
+    TRAINYARD_TOKEN=$("$TRAINYARD" token create ann)
+    run "$TRAINYARD" schedule create late --cron '0 0 1 1 *' --priority 9 -- true
+    status 0
+    experiment 9
+    made=$(python3 -c 'import json; print(json.load(open(".out"))["id"])')
+    finish
+    policy
+    start --policy policy.yaml --experiments "$PWD/experiments"
+    run "$TRAINYARD" schedule run late
+    [ "$got" != 0 ] || fail "a schedule goes around the rules"
+    # An experiment that gets no trial any more says why, and has ended.
+    for i in $(seq 100); do
+        run "$TRAINYARD" tune get "$made" --json
+        grep -q '"status": *"ERROR"' .out && break
+        sleep 0.2
+    done
+    out_has ERROR
+    out_has "submitter.max_priority: priority 9 is above 5"
+    experiment 9
+    out_has '"E5010"'
+    out_has "submitter.max_priority: priority 9 is above 5"
+    finish
+}
+
+tap_cases what_was_made_before_the_rules_is_held_to_them check_knows_the_file jobs_of_a_role_are_held_to_its_rules an_image_can_be_required
