@@ -105,7 +105,10 @@ static enum rc write_plan(const struct sup *s, struct err *err)
         plan_send(s, &b);
     else
         plan_fetch(s, &b);
-    buf_puts(&b, "]}\n");
+    buf_puts(&b, "]}");
+    if (!s->sending)
+        put_member(&b, "room", s->p->dir);
+    buf_putc(&b, '\n');
     enum rc gone = fs_remove_all(old, NULL);
     (void)gone; /* of an earlier attempt, if any */
     enum rc rc = buf_check(&b, err);

@@ -111,7 +111,9 @@ enum backend_depend_answer backend_depend(const struct job_place *p,
     return b > a ? b : a;
 }
 
-/* The array of a job that has a limit: its count; NULL: it has none. */
+/* The array of a job that has a limit: its count; NULL: it has none. Somebody else's jobs count
+ * for themselves, whatever array they say that they belong to.
+ */
 static int64_t *count_of(struct backend_depend_arrays *a, const struct store_job *j,
                          char id[16], int64_t *limit)
 {
@@ -122,9 +124,11 @@ static int64_t *count_of(struct backend_depend_arrays *a, const struct store_job
     release(&doc);
     if (*limit <= 0)
         return NULL;
-    struct map_entry *e = map_put(&a->counts, str_c(id));
+    char *key = mem_printf("%s %s", id, j->owner);
+    struct map_entry *e = map_put(&a->counts, str_c(key));
     if (!e->value)
         e->value = mem_calloc(1, sizeof(int64_t));
+    mem_free(key);
     return e->value;
 }
 

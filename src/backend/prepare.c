@@ -32,7 +32,7 @@ static enum rc restore_code(struct sup *s, struct err *err)
     enum rc rc = RC_OK;
     if (id[0] && !fs_exists(done)) {
         char *objects = job_place_snapshot(s->p, s->rec.row.owner, id);
-        rc = job_snapshot_restore(objects, id, code, err);
+        rc = job_snapshot_restore(objects, id, code, s->p->dir, err);
         mem_free(objects);
         if (!rc)
             rc = job_file_put(done, "", 0, 0600, err);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "job/file.h"
 #include "job/snapshot.h"
+#include "job/space.h"
 #include "job/status.h"
 
 #define PLAN_MAX (16 << 20)
@@ -64,8 +65,9 @@ static void write_error(struct telling *t, enum rc rc, const struct err *err)
     buf_release(&b);
 }
 
-static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
-                        struct job_bucket_plan *last, struct err *err)
+static enum rc add_item(const struct node *item, const char *room,
+                        struct job_bucket_plan *first, struct job_bucket_plan *last,
+                        struct err *err)
 {
     const char *from = node_get_text(item, "from", ""),
                *to = node_get_text(item, "to", ""),
@@ -74,7 +76,7 @@ static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
     enum rc rc = RC_OK;
     if (str_starts(from, SNAPSHOT_PREFIX)) {
         rc = job_snapshot_restore(node_get_text(item, "objects", ""),
-                                  from + strlen(SNAPSHOT_PREFIX), to, err);
+                                  from + strlen(SNAPSHOT_PREFIX), to, room, err);
     } else if (job_bucket_is(from)) {
         rc = job_bucket_plan_fetch(
             first, from, to, required && required->kind == NODE_BOOL && required->flag,
@@ -89,12 +91,28 @@ static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
     return rc ? err_wrap(err, rc, "%s", node_get_text(item, "name", "copy")) : RC_OK;
 }
 
-static enum rc copy_all(const struct node *items, struct telling *t, struct err *err)
+/* What is fetched must leave the disk as free as it is to stay. */
+static enum rc check_room(const char *room, int64_t bytes, struct err *err)
+{
+    struct buf why;
+    enum rc rc = RC_OK;
+    buf_init(&why, 1000);
+    if (room && job_space_short(room, bytes, &why))
+        rc = err_coded(err, RC_IO, E3108, "inputs of %jd MiB: %.400s",
+                       (intmax_t)(bytes >> 20), buf_str(&why));
+    buf_release(&why);
+    return rc;
+}
+
+static enum rc copy_all(const struct node *items, const char *room, struct telling *t,
+                        struct err *err)
 {
     struct job_bucket_plan first = {.bytes = 0}, last = {.bytes = 0};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < items->list.n && !rc; i++)
-        rc = add_item(items->list.at[i], &first, &last, err);
+        rc = add_item(items->list.at[i], room, &first, &last, err);
+    if (!rc && first.list.n)
+        rc = check_room(room, first.bytes, err);
     if (!rc) {
         t->last = (struct job_bucket_state){.of_files = (int64_t)first.list.n,
                                             .of_bytes = first.bytes};
@@ -121,7 +139,7 @@ enum rc backend_transfer_run(const char *plan, struct err *err)
     if (!rc && (!items || items->kind != NODE_LIST))
         rc = err_set(&own, RC_FORMAT, "'%s' is no plan", plan);
     if (!rc)
-        rc = copy_all(items, &t, &own);
+        rc = copy_all(items, node_get_text(map, "room", NULL), &t, &own);
     if (rc)
         write_error(&t, rc, &own);
     else

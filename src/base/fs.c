@@ -619,6 +619,16 @@ enum rc fs_space(const char *path, int64_t *available, int64_t *total, struct er
     return RC_OK;
 }
 
+enum rc fs_files(const char *path, int64_t *available, int64_t *total, struct err *err)
+{
+    struct statvfs v;
+    if (statvfs(path, &v) < 0)
+        return err_sys(err, errno, "cannot ask for the free files of '%s'", path);
+    *available = (int64_t)v.f_favail;
+    *total = (int64_t)v.f_files;
+    return RC_OK;
+}
+
 enum rc fs_add_line(const char *path, const char *line, size_t n, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

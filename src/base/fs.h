@@ -103,6 +103,9 @@ void fs_unmap(struct fs_map *map); /* twice is fine */
 /* Bytes that this user may still write to the file system of `path`, and its size. */
 enum rc fs_space(const char *path, int64_t *available, int64_t *total,
                  struct err *err) MUST_CHECK;
+/* Files that can still be made there, and all that it can have; 0: no limit is known. */
+enum rc fs_files(const char *path, int64_t *available, int64_t *total,
+                 struct err *err) MUST_CHECK;
 
 /* For tests: asked before each call to the system made by fs_read(), fs_file and their
  * kin. 0 lets it happen, an errno fails it, FS_SHORT lets a read or write do one byte

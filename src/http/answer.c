@@ -199,6 +199,14 @@ static const char *audit_object(struct http_call *c)
     return path;
 }
 
+/* What was done, always; what was not, as often as its user, or address, may fill the log. */
+static bool is_recorded(const struct http_call *c)
+{
+    return c->status < 400 ||
+           http_limit_take(c->api->refusals, *c->who.name ? c->who.name : c->address,
+                           clock_mono_ns());
+}
+
 /* Changes, and everything that was refused for want of permission. */
 void api_audit(struct http_call *c, struct http_db *d)
 {
@@ -214,7 +222,7 @@ void api_audit(struct http_call *c, struct http_db *d)
                               .object = audit_object(c),
                               .outcome = arena_printf(&c->arena, "%u", c->status),
                               .address = c->address};
-    if (store_audit_add(d->store, &row, 1, &err))
+    if (is_recorded(c) && store_audit_add(d->store, &row, 1, &err))
         log_error("audit log: %s", err.msg);
     log_info("%s by '%s' from %s: %u", row.action, row.who, row.address, c->status);
 }

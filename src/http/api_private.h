@@ -20,6 +20,12 @@
 
 #define API_CLASSES 6 /* of statuses: 2xx is [2] */
 
+/* Requests that came to nothing are recorded so many at once, and then so many a second, for
+ * each user and each address: nobody fills the store by asking for what is refused.
+ */
+#define API_REFUSALS_RATE 0.2
+#define API_REFUSALS_MOST 200
+
 struct api {
     struct api_options o;
     struct MHD_Daemon *daemon;
@@ -35,6 +41,7 @@ struct api {
     char *notify_key;             /* owned */
     struct http_auth *auth;
     struct http_limit *callers, *strangers; /* by token; by address, for those without */
+    struct http_limit *refusals;            /* in the audit log, by user or address */
     struct http_budget *budget;             /* bytes of requests, by user */
     struct http_conns *conns;
     struct http_aside *aside; /* for requests that take long */

@@ -26,13 +26,18 @@ struct http_limit {
     struct bucket at[SETS][WAYS];
 };
 
-struct http_limit *http_limit_create(double rate)
+struct http_limit *http_limit_create_burst(double rate, double most)
 {
     struct http_limit *l = mem_calloc(1, sizeof(*l));
     l->rate = rate;
-    l->most = rate * 2 < 1 ? 1 : rate * 2;
+    l->most = most < 1 ? 1 : most;
     pthread_mutex_init(&l->lock, NULL);
     return l;
+}
+
+struct http_limit *http_limit_create(double rate)
+{
+    return http_limit_create_burst(rate, rate * 2);
 }
 
 void http_limit_destroy(struct http_limit *l)

@@ -491,6 +491,7 @@ static enum rc server_start(struct api *a, struct err *err)
     a->auth = http_auth_create();
     a->callers = http_limit_create(a->o.rate);
     a->strangers = http_limit_create(a->o.rate / 10);
+    a->refusals = http_limit_create_burst(API_REFUSALS_RATE, API_REFUSALS_MOST);
     a->job_env = job_env_of(a->o.env);
     a->budget = http_budget_create(http_user_most(a));
     raise_files();
@@ -562,6 +563,7 @@ static void free_all(struct api *a)
     http_ldap_close(a->ldap);
     http_limit_destroy(a->callers);
     http_limit_destroy(a->strangers);
+    http_limit_destroy(a->refusals);
     team_net_allow_close(a->allow);
     http_budget_destroy(a->budget);
     if (a->key)

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "job/file.h"
 #include "job/snapshot_private.h"
+#include "job/space.h"
 
 static enum rc keep_pieces(const char *objects, const struct job_snapshot_list *l,
                            struct err *err)
@@ -62,20 +63,37 @@ enum rc job_snapshot_take_data(const char *objects, const char *source,
     return take(objects, source, true, out, err);
 }
 
-static enum rc append_object(const char *objects, const char *id, int fd,
+/* Where the contents come from, and whose disk they go to. */
+struct restoring {
+    const char *objects, *to, *room;
+};
+
+static enum rc check_room(const struct restoring *r, size_t n, struct err *err)
+{
+    struct buf why;
+    enum rc rc = RC_OK;
+    buf_init(&why, 1000);
+    if (r->room && job_space_short(r->room, (int64_t)n, &why))
+        rc = err_coded(err, RC_IO, E3108, "%.400s", buf_str(&why));
+    buf_release(&why);
+    return rc;
+}
+
+static enum rc append_object(const struct restoring *r, const char *id, int fd,
                              const char *path, struct err *err)
 {
     char *data = NULL, found[SHA256_TEXT_SIZE];
     struct sha256 s;
     size_t n = 0, done = 0;
-    enum rc rc = job_snapshot_object_get(objects, id, &data, &n, err);
+    enum rc rc = job_snapshot_object_get(r->objects, id, &data, &n, err);
     if (rc)
         return rc;
     sha256_init(&s);
     sha256_add(&s, data, n);
     sha256_text(&s, found);
-    if (strcmp(found, id) != 0)
-        rc = err_coded(err, RC_FORMAT, E3004, "object %s was changed", id);
+    rc = strcmp(found, id) == 0
+             ? check_room(r, n, err)
+             : err_coded(err, RC_FORMAT, E3004, "object %s was changed", id);
     while (!rc && done < n) {
         ssize_t put = write(fd, data + done, n - done);
         if (put < 0 && errno != EINTR)
@@ -86,7 +104,7 @@ static enum rc append_object(const char *objects, const char *id, int fd,
     return rc;
 }
 
-static enum rc restore_file(const char *objects, const struct job_snapshot_entry *e,
+static enum rc restore_file(const struct restoring *r, const struct job_snapshot_entry *e,
                             const char *path, struct err *err)
 {
     enum rc rc = RC_OK;
@@ -94,27 +112,27 @@ static enum rc restore_file(const char *objects, const struct job_snapshot_entry
     if (fd < 0)
         return err_sys(err, errno, "cannot write '%s'", path);
     for (size_t i = 0; i < job_snapshot_entry_parts(e) && !rc; i++)
-        rc = append_object(objects, job_snapshot_entry_part(e, i), fd, path, err);
+        rc = append_object(r, job_snapshot_entry_part(e, i), fd, path, err);
     if (close(fd) < 0 && !rc)
         rc = err_sys(err, errno, "cannot write '%s'", path);
     return rc;
 }
 
-static enum rc restore_entry(const char *objects, const struct node *n, const char *to,
+static enum rc restore_entry(const struct restoring *r, const struct node *n,
                              struct err *err)
 {
     struct job_snapshot_entry e;
     enum rc rc = job_snapshot_entry_read(n, &e, err);
     if (rc)
         return rc;
-    char *path = fs_join(to, e.path), *dir = fs_dirname(path);
+    char *path = fs_join(r->to, e.path), *dir = fs_dirname(path);
     rc = fs_mkdirs(dir, 0755, err);
     if (!rc && e.link) {
         unlink(path);
         if (symlink(e.link, path) < 0)
             rc = err_sys(err, errno, "cannot link '%s'", path);
     } else if (!rc) {
-        rc = restore_file(objects, &e, path, err);
+        rc = restore_file(r, &e, path, err);
     }
     mem_free(dir);
     mem_free(path);
@@ -122,8 +140,9 @@ static enum rc restore_entry(const char *objects, const struct node *n, const ch
 }
 
 enum rc job_snapshot_restore(const char *objects, const char *id, const char *to,
-                             struct err *err)
+                             const char *room, struct err *err)
 {
+    struct restoring r = {.objects = objects, .to = to, .room = room};
     struct doc doc = {0};
     const struct node *list = NULL;
     char *text = NULL;
@@ -131,7 +150,7 @@ enum rc job_snapshot_restore(const char *objects, const char *id, const char *to
     if (!rc)
         rc = fs_mkdirs(to, 0755, err);
     for (size_t i = 0; !rc && i < list->list.n; i++)
-        rc = restore_entry(objects, list->list.at[i], to, err);
+        rc = restore_entry(&r, list->list.at[i], err);
     if (doc.src)
         doc_release(&doc);
     mem_free(text);

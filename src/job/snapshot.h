@@ -24,9 +24,16 @@
 #define SNAPSHOT_LIST_MAX ((size_t)64 << 20)
 #define SNAPSHOT_MISSING_MAX 20000 /* named by one answer */
 
+/* A list can name one object very often, so what was sent says little about the room that the
+ * files take. Data may be so many times what was sent, and that much in any case.
+ */
+#define SNAPSHOT_REPEAT_MOST 16
+#define SNAPSHOT_REPEAT_FREE ((int64_t)1 << 30)
+
 struct job_snapshot {
     char id[SHA256_TEXT_SIZE];
-    int64_t files, bytes;
+    int64_t files, bytes; /* as they are put down */
+    int64_t sent; /* bytes of the objects, each once; of a directory that is read: 0 */
 };
 
 /* Where the content of an object can be read: a stretch of a file. */
@@ -84,7 +91,9 @@ enum rc job_snapshot_object_put(const char *objects, const char *id, const void 
 enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapshot *out,
                           struct buf *missing, size_t *n_missing,
                           struct err *err) MUST_CHECK;
-/* The same for one that is to be used as a program, or as data: nothing may be missing. */
+/* The same for one that is to be used as a program, or as data: nothing may be missing, and
+ * it may not be larger than a program, or grow beyond what was sent (RC_INVAL, E3004).
+ */
 enum rc job_snapshot_need(const char *objects, const char *id, bool data,
                           struct job_snapshot *out, struct err *err) MUST_CHECK;
 /* Calls `each` for the list itself and every object that it names. */
@@ -99,9 +108,9 @@ enum rc job_snapshot_object_get(const char *objects, const char *id, char **data
                                 size_t *n, struct err *err) MUST_CHECK;
 
 /* Puts the files below `to`, which is made. RC_FORMAT when an object is not what its name
- * says.
+ * says, RC_IO (E3108) when the disk of the jobs directory `room` (NULL: any) would get too full.
  */
 enum rc job_snapshot_restore(const char *objects, const char *id, const char *to,
-                             struct err *err) MUST_CHECK;
+                             const char *room, struct err *err) MUST_CHECK;
 
 #endif

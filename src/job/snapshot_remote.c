@@ -152,7 +152,8 @@ const char *job_snapshot_entry_part(const struct job_snapshot_entry *e, size_t i
 struct looking {
     const char *objects;
     struct map links; /* paths that are links */
-    struct map seen;  /* objects */
+    struct map seen;  /* objects: int64_t, how large */
+    struct arena arena;
     struct job_snapshot *out;
     struct buf *missing;
     size_t n_missing;
@@ -176,13 +177,18 @@ static bool path_ok(struct looking *l, const char *path)
 static void look_for(struct looking *l, const char *id)
 {
     struct map_entry *e = map_put(&l->seen, str_c(id));
-    struct stat st;
-    if (e->value)
+    struct stat st = {.st_size = 0};
+    if (e->value) {
+        l->out->bytes += *(const int64_t *)e->value;
         return;
-    e->value = l;
+    }
+    int64_t *size = arena_alloc(&l->arena, sizeof(*size));
+    e->value = size;
     char *path = job_snapshot_object_path(l->objects, id);
     if (stat(path, &st) == 0) {
-        l->out->bytes += st.st_size;
+        *size = st.st_size;
+        l->out->bytes += *size;
+        l->out->sent += *size;
         touch(path, &st);
     } else {
         if (l->missing && l->n_missing < SNAPSHOT_MISSING_MAX) {
@@ -230,6 +236,7 @@ enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapsh
         doc_release(&doc);
     map_release(&l.links);
     map_release(&l.seen);
+    arena_release(&l.arena);
     mem_free(text);
     if (rc)
         return rc;
@@ -250,6 +257,18 @@ bool job_snapshot_is_empty(const char *id)
     return strcmp(id, text) == 0;
 }
 
+/* A few bytes that are named very often fill a disk. */
+static enum rc check_growth(const struct job_snapshot *s, struct err *err)
+{
+    if (s->bytes <= SNAPSHOT_REPEAT_FREE || s->bytes / SNAPSHOT_REPEAT_MOST <= s->sent)
+        return RC_OK;
+    return err_coded(
+        err, RC_INVAL, E3004,
+        "the list names the same contents again and again: %jd MiB that were "
+        "sent would become files of %jd MiB, more than %d times as much",
+        (intmax_t)(s->sent >> 20), (intmax_t)(s->bytes >> 20), SNAPSHOT_REPEAT_MOST);
+}
+
 enum rc job_snapshot_need(const char *objects, const char *id, bool data,
                           struct job_snapshot *out, struct err *err)
 {
@@ -258,8 +277,10 @@ enum rc job_snapshot_need(const char *objects, const char *id, bool data,
     if (!rc && missing)
         rc = err_coded(err, RC_NOTFOUND, E3004, "%zu files of '%s%s' were not sent",
                        missing, SNAPSHOT_PREFIX, id);
-    if (rc || data)
+    if (rc)
         return rc;
+    if (data)
+        return check_growth(out, err);
     if (out->files > SNAPSHOT_FILES_MAX)
         return err_coded(err, RC_INVAL, E3004, "more than %d files", SNAPSHOT_FILES_MAX);
     if (out->bytes > SNAPSHOT_BYTES_MAX)

@@ -46,6 +46,8 @@ enum rc job_space_read(const char *dir, struct job_space *out, struct err *err)
     bool given = read_number(path, &s.min_free);
     mem_free(path);
     enum rc rc = fs_space(dir, &s.free, &s.total, err);
+    if (!rc)
+        rc = fs_files(dir, &s.free_files, &s.files, err);
     if (!given)
         s.min_free = s.total / SPACE_MIN_SHARE < SPACE_MIN_FREE
                          ? s.total / SPACE_MIN_SHARE
@@ -94,7 +96,18 @@ bool job_space_short(const char *dir, int64_t bytes, struct buf *why)
 {
     struct job_space s;
     char have[24], keep[24];
-    if (job_space_read(dir, &s, NULL) || s.free - bytes >= s.min_free)
+    if (job_space_read(dir, &s, NULL))
+        return false;
+    if (s.free_files < s.files / SPACE_FILES_SHARE) {
+        if (why)
+            buf_printf(
+                why,
+                "the disk of %s is nearly full: of %jd files that it can have %jd are "
+                "left; delete jobs or run `trainyard gc`",
+                dir, (intmax_t)s.files, (intmax_t)s.free_files);
+        return true;
+    }
+    if (s.free - bytes >= s.min_free)
         return false;
     job_space_words(s.free, have);
     job_space_words(s.min_free, keep);
@@ -137,7 +150,8 @@ static void measure_dir(struct measuring *m, int fd, int depth)
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        m->bytes += (int64_t)st.st_blocks * 512;
+        int64_t bytes = (int64_t)st.st_blocks * 512;
+        m->bytes += bytes < SPACE_FILE_LEAST ? SPACE_FILE_LEAST : bytes;
         if (!S_ISDIR(st.st_mode))
             continue;
         int sub = fs_open_own(dirfd(d), e->d_name, O_DIRECTORY);

@@ -17,9 +17,16 @@
 #define SPACE_MIN_FREE ((int64_t)512 << 20)
 #define SPACE_MIN_SHARE 20
 
+/* A file without contents takes one of the file system's files, of which there are so many. */
+#define SPACE_FILE_LEAST 4096
+/* Where fewer files than this part of all can still be made, the disk is full, too. */
+#define SPACE_FILES_SHARE 100
+
 struct job_space {
     int64_t total, free; /* bytes of the file system, and those we may still write */
     int64_t min_free;    /* below this no job starts and nothing is taken */
+    int64_t files,
+        free_files; /* that it can have, and that can still be made; 0: no limit */
 };
 enum rc job_space_read(const char *dir, struct job_space *out,
                        struct err *err) MUST_CHECK;

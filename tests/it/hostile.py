@@ -172,6 +172,35 @@ def snapshots(token):
         must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", what)
 
 
+def small_uploads_that_grow(token):
+    """A list that names one object again and again is as large as the files that it makes."""
+    one = put_object(token, bytes(1 << 20))
+    for what, lines, more in (("a program", [{"file": one, "path": str(i)} for i in range(600)], "source"),
+                              ("an input", [{"parts": [one] * 1100, "path": "x"}], "input")):
+        text = json.dumps(lines).encode()
+        name = "snapshot:" + hashlib.sha256(text).hexdigest()
+        status, _, answer = ask("PUT", "/api/v1/snapshots/" + name[9:], raw=text, token=token)
+        check(status < 300 and answer["bytes"] == (600 << 20 if more == "source" else 1100 << 20), "the size of", what, status, answer)
+        must(submit(token, "true", **{more: name if more == "source" else {"x": name}}) is None, what, "of 1 MiB that fills the disk")
+
+
+def floods_of_refusals(token):
+    """What is refused again and again does not fill the store."""
+    asked = [ask("GET", "/api/v1/users", token=token)[0] for _ in range(400)]
+    check(set(asked) <= {403, 429}, "users for a submitter", set(asked))
+    rows = ask("GET", "/api/v1/audit?who=mallory&action=list_users&limit=1000")[2]["entries"]
+    must(0 < len(rows) < 300, "the store's disk, by refusals:", len(rows))
+
+
+def arrays_of_others(token, alice):
+    """Who says that a job belongs to somebody's array takes no place there."""
+    own = submit(token, "sleep 60", array_element="ja-victimsarray,0,9,1")
+    wait(token, own, states=("Running",), seconds=30)
+    job = submit(alice.token, "true", array_element="ja-victimsarray,1,9,1")
+    must(job and wait(alice.token, job, seconds=30) == "Succeeded", "the place of a job in alice's array")
+    ask("POST", f"/api/v1/jobs/{own}/stop", {"force": True}, token=token)
+
+
 def snapshots_of_others(token, alice):
     """To know a SHA-256 is not to have what it names."""
     text = b"alices program, a secret"
@@ -588,6 +617,9 @@ def bombs(token, alice):
     job = submit(token, ["python3", "-S", "-c", "import time\nfor i in range(24):\n open(f'/ml/output/model/{i}', 'wb').write(bytes(4 << 20))\n"
                          "time.sleep(40)"])
     must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "files that fill the disk")
+    # Files without contents take up files of the disk, of which there are only so many.
+    job = submit(token, ["python3", "-S", "-c", "import os, time\nfor i in range(20000): os.close(os.open(f'/ml/output/model/{i}', os.O_CREAT))\ntime.sleep(40)"])
+    must(wait(token, job) == "Failed" and ask("GET", f"/api/v1/jobs/{job}", token=token)[2]["reason"] == "QuotaExceeded", "all files that the disk can have")
     # Nested deeper than a walk goes, and in the directory of a table's key.
     job = submit(token, ["python3", "-S", "-c", "import os, time\nos.chdir('/ml/output/model')\nfor i in range(260): os.mkdir('d'); os.chdir('d')\n"
                          "for i in range(24): open(f'{i}', 'wb').write(bytes(4 << 20))\ntime.sleep(40)"])
@@ -644,6 +676,8 @@ def main():
     bad_requests(mallory, alice)
     snapshots(mallory)
     snapshots_of_others(mallory, alice)
+    small_uploads_that_grow(mallory)
+    arrays_of_others(mallory, alice)
     links_under_mounts(mallory)
     smuggling(mallory)
     garbled(mallory)
@@ -662,6 +696,7 @@ def main():
     slow_logins(alice)
     silent_crowd(alice)
     webhooks(mallory)
+    floods_of_refusals(mallory)
     guessing()
     alice.unharmed("everything")
     check(ask("POST", f"/api/v1/jobs/{alice.job}/stop", {"force": True}, token=alice.token)[0] == 200, "alice cannot stop her job")

@@ -470,6 +470,9 @@ static void space_is_known(void)
     CHECK(fs_space("/", &available, &total, &err) == RC_OK);
     CHECK(available >= 0 && total >= available);
     CHECK(fs_space("/no/such", &available, &total, &err) == RC_NOTFOUND);
+    CHECK(fs_files("/", &available, &total, &err) == RC_OK);
+    CHECK(available >= 0 && total >= available);
+    CHECK(fs_files("/no/such", &available, &total, &err) == RC_NOTFOUND);
 }
 
 static void temporary_directories_honour_tmpdir(void)

@@ -42,6 +42,19 @@ static void a_slow_rate_lets_one_through(void)
     http_limit_destroy(l);
 }
 
+static void more_at_once_than_the_rate(void)
+{
+    struct http_limit *l = http_limit_create_burst(0.2, 200);
+    int64_t now = 1000 * SECOND;
+    int taken = 0;
+    for (int i = 0; i < 400; i++)
+        taken += http_limit_take(l, "ann", now);
+    CHECK_INT(taken, 200);
+    CHECK(http_limit_take(l, "ann", now + 5 * SECOND));
+    CHECK(!http_limit_take(l, "ann", now + 6 * SECOND));
+    http_limit_destroy(l);
+}
+
 static void many_names_do_not_disturb_each_other(void)
 {
     struct http_limit *l = http_limit_create(1);
@@ -56,9 +69,8 @@ static void many_names_do_not_disturb_each_other(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(twice_the_rate_at_once_then_the_rate),
-    TAP(no_rate_is_no_limit),
-    TAP(a_slow_rate_lets_one_through),
+    TAP(twice_the_rate_at_once_then_the_rate), TAP(no_rate_is_no_limit),
+    TAP(a_slow_rate_lets_one_through),         TAP(more_at_once_than_the_rate),
     TAP(many_names_do_not_disturb_each_other),
 };
 TAP_MAIN(cases)

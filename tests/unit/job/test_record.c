@@ -148,7 +148,7 @@ static void a_snapshot_comes_back_as_it_was(void)
     CHECK_INT(a.bytes, 15);
     CHECK_INT(job_snapshot_take(objects, src, &b, &err), RC_OK);
     CHECK_STR(a.id, b.id);
-    CHECK_INT(job_snapshot_restore(objects, a.id, to, &err), RC_OK);
+    CHECK_INT(job_snapshot_restore(objects, a.id, to, NULL, &err), RC_OK);
     char *text = NULL;
     size_t n = 0;
     CHECK(fs_read(back, 100, &text, &n, NULL) == RC_OK);

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/snapshot.h"
+#include "job/space.h"
 #include "job/storage.h"
 #include "job/tree.h"
 #include "tap.h"
@@ -30,7 +31,7 @@ static void a_large_file_is_cut_and_comes_back(void)
     CHECK_INT(job_snapshot_look(objects, a.id, &look, NULL, &missing, &err), RC_OK);
     CHECK_INT(missing, 0);
     CHECK_INT(look.bytes, (int64_t)n);
-    CHECK_INT(job_snapshot_restore(objects, a.id, to, &err), RC_OK);
+    CHECK_INT(job_snapshot_restore(objects, a.id, to, NULL, &err), RC_OK);
     struct fs_map m;
     CHECK_INT(fs_map(back, &m, &err), RC_OK);
     CHECK_INT(m.n, n);
@@ -67,6 +68,64 @@ static void a_file_that_changes_while_it_is_sent_is_noticed(void)
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(file);
     mem_free(dir);
+}
+
+/* The snapshot of `files` files that are all the object `id`, and one of `parts` parts. */
+static void list_often(const char *objects, const char *id, int files, int parts,
+                       char out[SHA256_TEXT_SIZE])
+{
+    struct buf b;
+    struct sha256 h;
+    buf_init(&b, SNAPSHOT_LIST_MAX);
+    buf_puts(&b, "[");
+    for (int i = 0; i < files; i++)
+        buf_printf(&b, "{\"file\": \"%s\", \"path\": \"f%d\"}, ", id, i);
+    buf_puts(&b, "{\"parts\": [");
+    for (int i = 0; i < parts; i++)
+        buf_printf(&b, "%s\"%s\"", i ? ", " : "", id);
+    buf_puts(&b, "], \"path\": \"parts\"}]");
+    sha256_init(&h);
+    sha256_add(&h, buf_str(&b), b.n);
+    sha256_text(&h, out);
+    CHECK(job_snapshot_object_put(objects, out, buf_str(&b), b.n, NULL, NULL) == RC_OK);
+    buf_release(&b);
+}
+
+static void contents_that_are_named_often_count_as_often(void)
+{
+    enum { MIB = 1 << 20 };
+    char *dir, one[SHA256_TEXT_SIZE], list[SHA256_TEXT_SIZE], *bytes = mem_calloc(1, MIB);
+    struct err err = {0};
+    struct job_snapshot s;
+    struct sha256 h;
+    CHECK(fs_temp_dir("ty-upload", &dir, NULL) == RC_OK);
+    char *objects = fs_join(dir, "o"), *to = fs_join(dir, "to");
+    sha256_init(&h);
+    sha256_add(&h, bytes, MIB);
+    sha256_text(&h, one);
+    CHECK(job_snapshot_object_put(objects, one, bytes, MIB, NULL, NULL) == RC_OK);
+
+    list_often(objects, one, 10, 20, list);
+    CHECK_INT(job_snapshot_need(objects, list, false, &s, &err), RC_OK);
+    CHECK_INT(s.bytes, 30 * MIB);
+    CHECK_INT(s.sent, MIB);
+    list_often(objects, one, 300, 300, list);
+    CHECK_INT(job_snapshot_need(objects, list, false, &s, &err), RC_INVAL);
+    CHECK_HAS(err.msg, "more than 512 MiB");
+    CHECK_INT(job_snapshot_need(objects, list, true, &s, &err), RC_OK);
+    list_often(objects, one, 500, 600, list);
+    CHECK_INT(job_snapshot_need(objects, list, true, &s, &err), RC_INVAL);
+    CHECK_HAS(err.msg, "1 MiB that were sent would become files of 1100 MiB");
+
+    /* And none is put down where the disk would get too full. */
+    CHECK_INT(job_space_keep(dir, INT64_MAX / 2, &err), RC_OK);
+    CHECK_INT(job_snapshot_restore(objects, list, to, dir, &err), RC_IO);
+    CHECK_INT(err.code, E3108);
+    CHECK_INT(job_space_of(to), SPACE_FILE_LEAST); /* the first, without contents */
+    CHECK(fs_remove_all(dir, NULL) == RC_OK);
+    char *all[] = {objects, to, dir, bytes};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        mem_free(all[i]);
 }
 
 static void the_limit_of_a_user_is_counted(void)
@@ -141,6 +200,7 @@ static void links_are_never_followed(void)
 static const struct tap_case cases[] = {
     TAP(a_large_file_is_cut_and_comes_back),
     TAP(a_file_that_changes_while_it_is_sent_is_noticed),
+    TAP(contents_that_are_named_often_count_as_often),
     TAP(the_limit_of_a_user_is_counted),
     TAP(links_are_never_followed),
 };
