@@ -29,6 +29,28 @@ test: ## build with warnings as errors and run every test
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 
+.PHONY: web web-test web-shots
+web: web/node_modules ## bundle the console: web/dist, which is committed
+	@cd web && npm run --silent check && npm run --silent build
+
+web/node_modules: web/package-lock.json
+	@tools/deps web-build
+	@cd web && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch web/node_modules
+
+web-test: build web/node_modules ## drive the console in a browser
+	@tools/deps web
+	@node web/test/run.mjs build/release/trainyard
+
+.PHONY: bench-web
+bench-web: build web/node_modules ## measure the console in a browser (QUICK=1: a tenth of the data)
+	@tools/deps web
+	@node bench/web/run.mjs build/release/trainyard
+
+web-shots: build web/node_modules ## the same, and the pictures of docs/console.md
+	@tools/deps web
+	@node web/test/run.mjs build/release/trainyard --shots docs/images
+
 .PHONY: cluster-test
 cluster-test: ## jobs on a real Slurm with four nodes, started for it on this machine
 	@tools/deps build test cluster
@@ -46,7 +68,7 @@ goldens: ## rebuild tests/golden with PyTorch (the tests only read the files)
 	@tools/deps goldens
 	@tools/goldens
 
-lint: ## formatting, layers, shell scripts, stale reference pages
+lint: web/node_modules ## formatting, layers, shell scripts, stale reference pages
 	@tools/deps build lint
 	@cmake --preset dev >/dev/null
 	@cmake --build --preset dev -j $(JOBS) --target trainyard

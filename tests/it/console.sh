@@ -1,0 +1,272 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The console without a browser: the page and its headers, sessions, who may change something
+# by a cookie, and links that work once.
+# shellcheck disable=SC2154 # $got is set by run
+. "$(dirname "$0")/lib.sh"
+
+unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
+
+start() # [FLAG...]
+{
+    export HOME=$PWD/home
+    mkdir -p home
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --no-queue "$@" 2>server.log &
+    server=$!
+    wait_for_server
+    token=$(cat yard/admin.token)
+}
+
+# ask METHOD PATH [CURL-WORD...]: the answer is in .out, its head in .head, its status in $code.
+ask()
+{
+    code=$(curl -s -k -o .out -D .head -w '%{http_code}' -X "$1" "${@:3}" "$url$2")
+    tr -d '\r' <.head >.head.plain
+}
+
+answers() # STATUS
+{
+    [ "$code" = "$1" ] || fail "status $code, want $1: $(head -c 300 .out)"
+}
+
+head_has() { holds .head.plain "$1"; }
+head_lacks() { lacks .head.plain "$1"; }
+
+field() # NAME: of the JSON in .out
+{
+    python3 -c 'import json, sys; print(json.load(open(".out"))[sys.argv[1]])' "$1"
+}
+
+# log_in: the cookie is in jar, $csrf is what changes must bring.
+log_in()
+{
+    ask POST /api/v1/session -c jar -H 'Content-Type: application/json' -d "{\"token\":\"$token\"}"
+    answers 200
+    csrf=$(field csrf)
+}
+
+the_page_runs_nothing_but_its_own_files()
+{
+    start
+    ask GET /
+    answers 200
+    head_has "Content-Type: text/html; charset=utf-8"
+    head_has "script-src 'self'; style-src 'self'"
+    head_has "frame-ancestors 'none'"
+    head_has "require-trusted-types-for 'script'"
+    head_has "X-Content-Type-Options: nosniff"
+    head_has "X-Frame-Options: DENY"
+    head_has "Referrer-Policy: no-referrer"
+    head_has "Cache-Control: no-cache"
+    head_lacks unsafe-inline
+    grep -qiE '<script>|<style|style=| on[a-z]+=|https?://' <(sed "s|xmlns='[^']*'||" .out) && fail "the page holds inline code, or an address elsewhere"
+    tag=$(sed -n 's/^ETag: //p' .head.plain)
+    ask GET / -H "If-None-Match: $tag"
+    answers 304
+    for kind in js css; do
+        curl -s "$url/" >page
+        name=$(grep -o "assets/app-[0-9a-f]*\.$kind" page)
+        ask GET "/$name" -H 'Accept-Encoding: gzip'
+        answers 200
+        head_has "Content-Encoding: gzip"
+        head_has "Cache-Control: public, max-age=31536000, immutable"
+        gzip -dc .out >packed
+        ask GET "/$name"
+        head_lacks Content-Encoding
+        cmp -s .out packed || fail "$name differs without compression"
+        cmp -s .out "$TY_SOURCE/web/dist/app.$kind" || fail "$name is not web/dist/app.$kind"
+    done
+    head_has "Content-Type: text/css; charset=utf-8"
+    ask GET /assets/app-000000000000.js
+    answers 404
+    ask GET /assets/..%2f..%2fetc%2fpasswd
+    answers 404
+    ask POST /
+    answers 405
+    finish
+}
+
+a_session_is_a_cookie_that_scripts_cannot_read()
+{
+    start
+    ask GET /api/v1/session
+    answers 401
+    head_lacks Set-Cookie
+    ask POST /api/v1/session -H 'Content-Type: application/json' -d '{"token":"ty_0"}'
+    answers 401
+    head_lacks Set-Cookie
+    ask POST /api/v1/session -H 'Content-Type: application/json' -d '{}'
+    answers 400
+    out_has "either 'token' or 'link' is required"
+    log_in
+    port=${url##*:}
+    grep -qE "^Set-Cookie: trainyard-$port=ty_[0-9a-f]{64}; Path=/; Max-Age=60[0-9]{4}; HttpOnly; SameSite=Strict$" .head.plain ||
+        fail "the cookie: $(grep Set-Cookie .head.plain)"
+    grep -q "$token" .head.plain .out && fail "the token itself is told"
+    ask GET /api/v1/session -b jar
+    answers 200
+    out_has '"name":"admin","role":"admin"'
+    [ "$(field csrf)" = "$csrf" ] || fail "csrf changes"
+    grep -qF "$csrf" jar && fail "csrf is in the cookie"
+    ask GET /api/v1/jobs -b jar
+    answers 200
+    run "$TRAINYARD" token list --dir yard --server local
+    out_has "browser session"
+    kill "$server"
+    wait "$server" 2>/dev/null
+    port=${url##*:}
+    "$TRAINYARD" server --listen "127.0.0.1:$port" --dir yard --experiments none --no-queue 2>server.log &
+    server=$!
+    wait_for_server
+    ask GET /api/v1/jobs -b jar # a session outlives a restart
+    answers 200
+    ask DELETE /api/v1/session -b jar -H "X-Trainyard-Csrf: $csrf"
+    answers 204
+    head_has "Max-Age=0"
+    ask GET /api/v1/jobs -b jar
+    answers 401
+    ask DELETE /api/v1/session -H "Authorization: Bearer $token"
+    answers 409
+    finish
+}
+
+a_change_by_cookie_needs_its_proof()
+{
+    start
+    log_in
+    name='{"name":"clicks","path":"/usr/share"}'
+    ask POST /api/v1/datasets -b jar -H 'Content-Type: application/json' -d "$name"
+    answers 403
+    out_has E5038
+    ask POST /api/v1/datasets -b jar -H 'Content-Type: application/json' -H "X-Trainyard-Csrf: ${csrf%?}x" -d "$name"
+    answers 403
+    ask POST /api/v1/datasets -b jar -H 'Content-Type: application/json' -H "X-Trainyard-Csrf: $csrf" -H 'Origin: http://evil.example' -d "$name"
+    answers 403
+    out_has E5005
+    # another port of this machine is the same site, but another origin
+    ask GET /api/v1/jobs -b jar -H 'Sec-Fetch-Site: same-site'
+    answers 403
+    out_has E5038
+    ask GET /api/v1/jobs -b jar -H 'Sec-Fetch-Site: same-origin'
+    answers 200
+    head_has "Cross-Origin-Resource-Policy: same-origin"
+    ask POST /api/v1/datasets -b jar -H 'Content-Type: application/json' -H "X-Trainyard-Csrf: $csrf" -d "$name"
+    answers 201
+    ask POST /api/v1/datasets -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"name":"two","path":"/usr/share"}'
+    answers 201
+    ask GET "/api/v1/audit?action=open_session" -b jar
+    out_has '"who":"admin"'
+    finish
+}
+
+a_session_may_no_more_than_its_token()
+{
+    start
+    ask POST /api/v1/users/admin/tokens -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"role":"viewer","expires_s":3600}'
+    answers 201
+    token=$(field token)
+    log_in
+    out_has '"role":"viewer"'
+    grep -qE 'Max-Age=3[56][0-9]{2};' .head.plain || fail "it lives longer than its token: $(grep Set-Cookie .head.plain)"
+    ask POST /api/v1/jobs -b jar -H 'Content-Type: application/json' -H "X-Trainyard-Csrf: $csrf" -d '{"command":"true"}'
+    answers 403
+    out_has E5010
+    finish
+}
+
+sessions_of_a_user_are_limited()
+{
+    start
+    log_in
+    mv jar first
+    for _ in $(seq 50); do log_in; done
+    ask GET /api/v1/session -b first
+    answers 401
+    ask GET /api/v1/session -b jar
+    answers 200
+    ask GET /api/v1/users/admin/tokens -b jar
+    [ "$(grep -o 'browser session' .out | wc -l)" = 50 ] || fail "$(grep -o 'browser session' .out | wc -l) sessions"
+    finish
+}
+
+over_tls_the_cookie_goes_nowhere_else()
+{
+    command -v openssl >/dev/null || skip "openssl is not installed"
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 \
+        -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+    start --tls-cert cert.pem --tls-key key.pem
+    log_in
+    grep -qE "^Set-Cookie: __Host-trainyard-[0-9]+=.*; Secure$" .head.plain || fail "$(grep Set-Cookie .head.plain)"
+    ask GET /api/v1/session -b jar
+    answers 200
+    finish
+}
+
+a_link_of_ui_works_once()
+{
+    export HOME=$PWD/home
+    mkdir -p home
+    "$TRAINYARD" ui --dir yard --experiments none >address 2>ui.log &
+    server=$!
+    for _ in $(seq 400); do
+        [ -s address ] && break
+        sleep 0.05
+    done
+    grep -qE '^http://127\.0\.0\.1:[0-9]+/#link=tl_[0-9a-f]{64}$' address || fail "ui: $(cat address ui.log)"
+    grep -q tl_ ui.log && fail "the link is in the log"
+    url=$(sed 's|/#.*||' address)
+    link=$(sed 's|.*#link=||' address)
+    ask GET /api/v1/jobs -H "Authorization: Bearer $link"
+    answers 401
+    ask POST /api/v1/session -c jar -H 'Content-Type: application/json' -d "{\"link\":\"$link\"}"
+    answers 200
+    out_has '"role":"admin"'
+    ask GET /api/v1/jobs -b jar
+    answers 200
+    ask POST /api/v1/session -H 'Content-Type: application/json' -d "{\"link\":\"$link\"}"
+    answers 401
+    out_has E5039
+    run "$TRAINYARD" ui --dir yard --no-open # of the server that runs
+    status 0
+    grep -qE "^$url/#link=tl_[0-9a-f]{64}$" .out || fail "a second ui: $(cat .out .err)"
+    run "$TRAINYARD" ui --dir yard --user nobody
+    status 1
+    err_has E3111
+    finish
+}
+
+curves_keep_their_peaks()
+{
+    export HOME=$PWD/home
+    mkdir -p home
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --trust-submitters 2>server.log &
+    server=$!
+    wait_for_server
+    token=$(cat yard/admin.token)
+    auth=(-H "Authorization: Bearer $token")
+    ask POST /api/v1/jobs "${auth[@]}" -H 'Content-Type: application/json' \
+        -d '{"name":"<script>alert(1)</script>","command":"true"}'
+    answers 422 # a name has no markup
+    ask POST /api/v1/jobs "${auth[@]}" -H 'Content-Type: application/json' \
+        -d '{"command":"seq 1 3000 | sed \"s/.*/::trainyard step=& loss=0.5/; s/step=1234 .*/step=1234 loss=99/\""}'
+    answers 201
+    id=$(field id)
+    for _ in $(seq 600); do
+        ask GET "/api/v1/jobs/$id" "${auth[@]}"
+        [ "$(field state)" = Succeeded ] && break
+        sleep 0.1
+    done
+    ask GET "/api/v1/jobs/$id/series?name=loss&points=50" "${auth[@]}"
+    answers 200
+    python3 -c 'import json; [s] = json.load(open(".out"))["series"]; v = dict(zip(s["steps"], s["values"])); \
+assert s["total"] == 3000 and v[1234] == 99 and len(v) <= 50 and s["steps"] == sorted(s["steps"]), s' || fail "$(cat .out)"
+    ask GET "/api/v1/jobs/$id/series?points=3" "${auth[@]}"
+    answers 400
+    ask GET "/api/v1/jobs/jb-000000000000/series" "${auth[@]}"
+    answers 404
+    finish
+}
+
+tap_cases the_page_runs_nothing_but_its_own_files a_session_is_a_cookie_that_scripts_cannot_read \
+    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token sessions_of_a_user_are_limited \
+    over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks

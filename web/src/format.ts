@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers, times and sizes for people.
+import { lang } from "./i18n";
+
+export function ms(time: string | undefined): number {
+  return time ? Date.parse(time) : 0;
+}
+
+const UNITS = { en: ["d", "h", "m", "s"], zh: ["天", "小时", "分", "秒"] } as const;
+
+/** The two largest units. */
+export function duration(millis: number): string {
+  const s = Math.max(0, Math.round(millis / 1000));
+  const parts = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60, s % 60];
+  const units = UNITS[lang.value];
+  const first = parts.findIndex((n) => n > 0);
+  if (first < 0 || first === 3) return `${parts[3]}${units[3]}`;
+  return `${parts[first]}${units[first]} ${parts[first + 1]}${units[first + 1]}`;
+}
+
+export function bytes(n: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let i = 0;
+  while (n >= 1024 && i < units.length - 1) {
+    n /= 1024;
+    i++;
+  }
+  return `${i && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
+}
+
+/** Six digits that count; what is not a number is a dash. */
+export function number(v: number | null | undefined): string {
+  if (v === null || v === undefined || Number.isNaN(v)) return "–";
+  if (Number.isInteger(v) && Math.abs(v) < 1e15) return v.toLocaleString(lang.value);
+  const size = Math.abs(v);
+  if (size >= 1e6 || size < 1e-4) return v.toExponential(3);
+  return String(Number(v.toPrecision(6)));
+}
+
+export function stamp(millis: number): string {
+  return millis
+    ? new Date(millis).toLocaleString(lang.value, { dateStyle: "medium", timeStyle: "medium" })
+    : "–";
+}
+
+export function clock(millis: number): string {
+  return new Date(millis).toLocaleTimeString(lang.value, { hour12: false });
+}
+
+export function value(v: unknown): string {
+  if (typeof v === "number") return number(v);
+  return typeof v === "string" ? v : JSON.stringify(v) ?? "–";
+}
+
+const WORD = /^[A-Za-z0-9_@%+=:,./-]+$/;
+
+/** One argument of a command line, as a shell reads it. */
+export function quoted(word: string): string {
+  return WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Control characters as signs, so that they are seen and do nothing. */
+export function plain(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
+    c === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
+  );
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models, datasets, schedules, quotas and usage: tables of what the server keeps.
+import { useState } from "preact/hooks";
+import { get, may, send } from "./api";
+import { t } from "./i18n";
+import { useLive } from "./live";
+import { href } from "./router";
+import { bytes, ms, number, plain, stamp } from "./format";
+import { Ago, Empty, Failure, Loading, Page, Table, useAction } from "./ui";
+
+interface Model {
+  name: string;
+  version: number;
+  owner: string;
+  job: string;
+  files: number;
+  bytes: number;
+  note: string;
+  created: string;
+}
+
+export function Models() {
+  const list = useLive<{ models: Model[] }>((stop) => get("/models", stop), [], 5000);
+  const all = list.data?.models ?? [];
+  return (
+    <Page title={t("models.title")}>
+      <Failure error={list.error} />
+      {!list.data && !list.error && <Loading />}
+      {list.data && !all.length && <Empty title={t("models.empty")} hint={t("models.emptyHint")} command="trainyard model register ctr --job jb-…" />}
+      {all.length > 0 && (
+        <Table label={t("models.title")} head={[t("common.name"), t("models.version"), t("models.files"), t("job.size"), t("models.from"), t("models.note"), t("common.owner"), t("common.created")]}>
+          {all.map((m) => (
+            <tr key={`${m.name}/${m.version}`}>
+              <td>{plain(m.name)}</td><td class="num">{m.version}</td><td class="num">{m.files}</td><td class="num">{bytes(m.bytes)}</td>
+              <td><a class="mono" href={href(["jobs", m.job])}>{m.job}</a></td><td>{plain(m.note)}</td><td>{plain(m.owner)}</td><td class="num"><Ago at={ms(m.created)} /></td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Page>
+  );
+}
+
+interface Dataset {
+  name: string;
+  id: string;
+  type: string;
+  path: string;
+  mount: string;
+  owner: string;
+  created: string;
+}
+
+export function Datasets() {
+  const list = useLive<{ datasets: Dataset[] }>((stop) => get("/datasets", stop), [], 5000);
+  const all = list.data?.datasets ?? [];
+  return (
+    <Page title={t("data.title")}>
+      <Failure error={list.error} />
+      {!list.data && !list.error && <Loading />}
+      {list.data && !all.length && <Empty title={t("data.empty")} hint={t("data.emptyHint")} command="trainyard dataset create clicks /data/clicks" />}
+      {all.length > 0 && (
+        <Table label={t("data.title")} head={[t("common.name"), t("data.type"), t("data.uri"), t("data.mount"), t("common.owner"), t("common.created")]}>
+          {all.map((d) => (
+            <tr key={d.id}>
+              <td>{plain(d.name)}<div class="dim mono">{d.id}</div></td><td>{plain(d.type)}</td><td class="mono">{plain(d.path)}</td>
+              <td class="mono">{plain(d.mount)}</td><td>{plain(d.owner ?? "")}</td><td class="num"><Ago at={ms(d.created)} /></td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Page>
+  );
+}
+
+interface Run {
+  outcome: string;
+  planned?: string;
+  job?: string;
+  message?: string;
+}
+
+interface Schedule {
+  name: string;
+  owner: string;
+  cron: string;
+  zone: string;
+  paused: boolean;
+  stopped?: string;
+  late?: string;
+  next?: string;
+}
+
+function ScheduleRow({ s, changed }: { s: Schedule; changed: () => void }) {
+  const [runs, setRuns] = useState<Run[]>();
+  const { error, busy, act } = useAction();
+  const path = `/schedules/${encodeURIComponent(s.name)}`;
+  const post = (what: string) => act(async () => {
+    await send("POST", `${path}/${what}`, what === "run" ? {} : undefined);
+    changed();
+  });
+  const show = () => (runs ? setRuns(undefined) : act(async () => setRuns((await get<{ runs: Run[] }>(`${path}/runs?limit=20`)).runs)));
+  return (
+    <>
+      <tr>
+        <td>{plain(s.name)}</td>
+        <td class="mono">{plain(s.cron)} <span class="dim">{plain(s.zone)}</span></td>
+        <td>{s.stopped ? plain(s.stopped) : s.paused ? t("sched.paused") : t("sched.active")}{s.late && <div class="dim">{plain(s.late)}</div>}</td>
+        <td class="num">{s.next && !s.paused ? stamp(ms(s.next)) : "–"}</td>
+        <td>{plain(s.owner)}</td>
+        <td class="actions">
+          <button type="button" class="small" aria-expanded={runs !== undefined} onClick={show}>{t("sched.runs")}</button>
+          {may("submitter") && <button type="button" class="small" disabled={busy} onClick={() => post(s.paused ? "resume" : "pause")}>{s.paused ? t("sched.resume") : t("sched.pause")}</button>}
+          {may("submitter") && <button type="button" class="small" disabled={busy} onClick={() => post("run")}>{t("sched.run")}</button>}
+        </td>
+      </tr>
+      {(runs || !!error) && (
+        <tr><td colSpan={6}>
+          <Failure error={error} />
+          {runs && <Table label={t("sched.runs")} head={[t("sched.planned"), t("sched.outcome"), t("exp.job"), ""]}>
+            {runs.map((r, i) => <tr key={i}><td>{stamp(ms(r.planned))}</td><td>{plain(r.outcome)}</td><td>{r.job && <a class="mono" href={href(["jobs", r.job])}>{r.job}</a>}</td><td>{plain(r.message ?? "")}</td></tr>)}
+          </Table>}
+        </td></tr>
+      )}
+    </>
+  );
+}
+
+export function Schedules() {
+  const list = useLive<{ schedules: Schedule[] }>((stop) => get("/schedules", stop), [], 5000);
+  const all = list.data?.schedules ?? [];
+  return (
+    <Page title={t("sched.title")}>
+      <Failure error={list.error} />
+      {!list.data && !list.error && <Loading />}
+      {list.data && !all.length && <Empty title={t("sched.empty")} hint={t("sched.emptyHint")} command="trainyard schedule create nightly '0 2 * * *' -- python3 train.py" />}
+      {all.length > 0 && (
+        <Table label={t("sched.title")} head={[t("common.name"), t("sched.cron"), t("common.state"), t("sched.next"), t("common.owner"), t("common.actions")]}>
+          {all.map((s) => <ScheduleRow key={s.name} s={s} changed={list.reload} />)}
+        </Table>
+      )}
+    </Page>
+  );
+}
+
+interface UsageRow {
+  name: string;
+  jobs: number;
+  running: number;
+  cpu_s: number;
+  gpu_s: number;
+  memory_mib_s: number;
+}
+
+interface Storage {
+  total: number;
+  free: number;
+  admits: boolean;
+}
+
+export function Usage() {
+  const [by, setBy] = useState("owner");
+  const use = useLive<{ usage: UsageRow[] }>((stop) => get(`/usage?by=${by}`, stop), [by], 10000);
+  const disk = useLive<Storage>((stop) => get("/storage", stop), [], 30000);
+  const quotas = useLive<{ quotas: Record<string, unknown>[] }>((stop) => get("/quotas", stop), [], 30000);
+  const limits = quotas.data?.quotas ?? [];
+  const keys = [...new Set(limits.flatMap((q) => Object.keys(q)))].filter((k) => k !== "user");
+  return (
+    <Page title={t("usage.title")}>
+      <Failure error={use.error ?? disk.error ?? quotas.error} />
+      {disk.data && (
+        <section class="card">
+          <h2>{t("usage.storage")}</h2>
+          <div class="progress">
+            <progress max={disk.data.total} value={disk.data.total - disk.data.free} aria-label={t("usage.storage")} />
+            <span>{t("usage.free", { free: bytes(disk.data.free), total: bytes(disk.data.total) })}</span>
+          </div>
+        </section>
+      )}
+      <section class="card">
+        <h2>{t("usage.month")}</h2>
+        <div class="filters">
+          <label>{t("usage.by")} <select value={by} onChange={(e) => setBy(e.currentTarget.value)}>
+            <option value="owner">{t("usage.byOwner")}</option><option value="project">{t("usage.byProject")}</option>
+          </select></label>
+        </div>
+        <Table label={t("usage.month")} head={[t("common.name"), t("usage.jobs"), t("usage.running"), t("usage.cpu"), t("usage.gpu"), t("usage.memory")]}>
+          {(use.data?.usage ?? []).map((u) => (
+            <tr key={u.name}><td>{plain(u.name) || t("common.none")}</td><td class="num">{u.jobs}</td><td class="num">{u.running}</td>
+              <td class="num">{number(u.cpu_s / 3600)}</td><td class="num">{number(u.gpu_s / 3600)}</td><td class="num">{number(u.memory_mib_s / 1024 / 3600)}</td></tr>
+          ))}
+        </Table>
+      </section>
+      <section class="card">
+        <h2>{t("usage.quotas")}</h2>
+        {quotas.data && !limits.length && <p class="dim">{t("usage.noQuotas")}</p>}
+        {limits.length > 0 && (
+          <Table label={t("usage.quotas")} head={[t("usage.user"), ...keys]}>
+            {limits.map((q) => <tr key={String(q.user)}><td>{plain(String(q.user))}</td>{keys.map((k) => <td class="num" key={k}>{q[k] === undefined ? "–" : number(Number(q[k]))}</td>)}</tr>)}
+          </Table>
+        )}
+      </section>
+    </Page>
+  );
+}

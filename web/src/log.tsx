@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// A log as it grows. Only the lines in view are in the page, however many there are; earlier
+// parts are loaded when they are asked for, later ones come by a stream that goes on behind
+// the last byte it had, also after the server was away.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { request, stream } from "./api";
+import { pieces } from "./ansi";
+import { bytes } from "./format";
+import { t } from "./i18n";
+import { Logbook } from "./logbook";
+import { Failure, Loading } from "./ui";
+
+const ROW = 18; // pixels
+const TALLEST = 12_000_000; // pixels; browsers know no taller element
+const FIRST = 512 * 1024; // bytes that are loaded at once
+const PART = 4 * 1024 * 1024;
+const WIDEST = 4000; // characters of a line that are shown
+const BATCH = 50_000; // lines that a search reads before it lets others work
+
+async function part(path: string, offset: number, limit: number): Promise<{ data: Uint8Array; size: number; over: boolean }> {
+  const r = await request("GET", `${path}&offset=${offset}&limit=${limit}`);
+  return {
+    data: new Uint8Array(await r.arrayBuffer()),
+    size: Number(r.headers.get("Log-Size") ?? 0),
+    over: r.headers.get("Log-Over") === "true",
+  };
+}
+
+/** All of the bytes, though an answer may have fewer than were asked for. */
+async function bytesOf(path: string, begin: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  let all = new Uint8Array();
+  while (begin + all.length < end) {
+    const { data } = await part(path, begin + all.length, end - begin - all.length);
+    if (!data.length) break;
+    all = joined(all, data);
+  }
+  return all;
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
+  const out = new Uint8Array(a.length + b.length);
+  out.set(a);
+  out.set(b, a.length);
+  return out;
+}
+
+/** Reads the end of the log, then follows it. */
+async function follow(path: string, book: Logbook, stop: AbortSignal, changed: () => void, ended: () => void): Promise<void> {
+  const size = (await part(path, 0, 1)).size;
+  const begin = Math.max(0, size - FIRST);
+  const head = await part(path, begin, FIRST);
+  if (stop.aborted) return;
+  book.start(head.data, begin);
+  changed();
+  let wait = 0;
+  let over = false;
+  while (!over && !stop.aborted) {
+    try {
+      await stream(`${path}&follow=true&offset=${book.next}`, stop, (e) => {
+        wait = 0;
+        if (e.event === "end") over = true;
+        if (e.event !== "log") return;
+        const data = JSON.parse(e.data) as { offset: number; text: string };
+        book.append(data.text, data.offset, Number(e.id.split(".")[1]));
+        changed();
+      });
+    } catch {
+      wait = Math.min(8000, wait * 2 || 250);
+    }
+    if (!over && !stop.aborted) await new Promise((go) => setTimeout(go, wait || 250));
+  }
+  if (over) ended();
+}
+
+function Line({ text, mark }: { text: string; mark: string }) {
+  const shown = text.length > WIDEST ? text.slice(0, WIDEST) : text;
+  const cut = text.length - shown.length;
+  return (
+    <>
+      {pieces(shown).map((p, i) => <span class={p.cls} key={i}>{marked(p.text, mark)}</span>)}
+      {cut > 0 && <span class="cut">{t("log.cut", { n: cut })}</span>}
+    </>
+  );
+}
+
+function marked(text: string, mark: string) {
+  const at = mark ? text.toLowerCase().indexOf(mark) : -1;
+  if (at < 0) return text;
+  return <>{text.slice(0, at)}<mark>{text.slice(at, at + mark.length)}</mark>{text.slice(at + mark.length)}</>;
+}
+
+interface Found {
+  of: string;
+  rows: number[];
+}
+
+async function find(book: Logbook, text: string, stop: AbortSignal): Promise<number[]> {
+  const rows: number[] = [];
+  for (let i = 0; i < book.count; i++) {
+    if (i % BATCH === BATCH - 1) await new Promise((go) => setTimeout(go));
+    if (stop.aborted) break;
+    if (book.line(i).toLowerCase().includes(text)) rows.push(i);
+  }
+  return rows;
+}
+
+export function LogView({ job, worker, attempt }: { job: string; worker: string; attempt: number }) {
+  const path = `/jobs/${job}/logs/${worker}?attempt=${attempt}`;
+  const book = useRef(new Logbook());
+  const pane = useRef<HTMLDivElement>(null);
+  const [, redraw] = useState(0);
+  const [ready, setReady] = useState(false);
+  const [over, setOver] = useState(false);
+  const [stick, setStick] = useState(true);
+  const [top, setTop] = useState(0);
+  const [text, setText] = useState("");
+  const [found, setFound] = useState<Found>({ of: "", rows: [] });
+  const [at, setAt] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const sticky = useRef(true);
+  sticky.current = stick;
+  const changed = useRef(0);
+
+  useEffect(() => {
+    const stop = new AbortController();
+    book.current = new Logbook();
+    setReady(false);
+    setOver(false);
+    const change = () => {
+      setReady(true);
+      if (!changed.current)
+        changed.current = requestAnimationFrame(() => {
+          changed.current = 0;
+          redraw((n) => n + 1);
+        });
+    };
+    follow(path, book.current, stop.signal, change, () => setOver(true)).catch((e: unknown) => {
+      if (!stop.signal.aborted) setError(e);
+    });
+    return () => stop.abort();
+  }, [path]);
+
+  const n = book.current.count;
+  const view = pane.current?.clientHeight ?? 600;
+  const height = Math.min(n * ROW, TALLEST);
+  const scale = height > view ? (n * ROW - view) / (height - view) : 1;
+  const first = Math.max(0, Math.floor((top * scale) / ROW) - 10);
+  const last = Math.min(n, first + Math.ceil(view / ROW) + 20);
+
+  useEffect(() => {
+    if (sticky.current && pane.current) pane.current.scrollTop = pane.current.scrollHeight;
+  });
+  useEffect(() => {
+    const stop = new AbortController();
+    const want = text.toLowerCase();
+    if (!want) setFound({ of: "", rows: [] });
+    else void find(book.current, want, stop.signal).then((rows) => {
+      if (stop.signal.aborted) return;
+      setFound({ of: want, rows });
+      setAt(0);
+      if (rows.length) show(rows[0]!);
+    });
+    return () => stop.abort();
+  }, [text, path]);
+
+  const show = (row: number) => {
+    setStick(false);
+    if (pane.current) pane.current.scrollTop = Math.max(0, (row * ROW - view / 2) / scale);
+  };
+  const step = (by: number) => {
+    if (!found.rows.length) return;
+    const next = (at + by + found.rows.length) % found.rows.length;
+    setAt(next);
+    show(found.rows[next]!);
+  };
+  const scrolled = (e: Event) => {
+    const p = e.currentTarget as HTMLDivElement;
+    setTop(p.scrollTop);
+    const bottom = p.scrollHeight - p.scrollTop - p.clientHeight < ROW * 2;
+    if (bottom !== stick) setStick(bottom);
+  };
+  const earlier = async (all: boolean) => {
+    const b = book.current;
+    do {
+      const before = b.count;
+      let data = new Uint8Array();
+      let begin = b.from;
+      do {
+        const end = begin;
+        begin = Math.max(0, end - PART);
+        data = joined(await bytesOf(path, begin, end), data);
+      } while (!b.prepend(data, begin));
+      if (pane.current && !stick) pane.current.scrollTop += ((b.count - before) * ROW) / scale;
+      redraw((k) => k + 1);
+    } while (all && b.from > 0);
+  };
+  if (error) return <Failure error={error} />;
+  const rows = [];
+  for (let i = first; i < last; i++) {
+    const hit = found.rows[at] === i && found.of !== "";
+    rows.push(<div class={hit ? "row hit" : "row"} key={i}><Line text={book.current.line(i)} mark={found.of} /></div>);
+  }
+  return (
+    <section class="log">
+      <div class="log-bar">
+        <input type="search" aria-label={t("log.search")} placeholder={t("log.search")} value={text}
+          onInput={(e) => setText(e.currentTarget.value)}
+          onKeyDown={(e) => e.key === "Enter" && step(e.shiftKey ? -1 : 1)} />
+        {found.of && <span role="status">{t("log.matches", { n: found.rows.length })}</span>}
+        {found.rows.length > 1 && (
+          <>
+            <button type="button" class="small" aria-label={t("log.previous")} onClick={() => step(-1)}>↑</button>
+            <button type="button" class="small" aria-label={t("log.next")} onClick={() => step(1)}>↓</button>
+          </>
+        )}
+        <span class="grow" />
+        {book.current.from > 0 && (
+          <>
+            <button type="button" class="small" onClick={() => earlier(false)}>{t("log.earlier", { size: bytes(book.current.from) })}</button>
+            <button type="button" class="small" onClick={() => earlier(true)}>{t("log.all")}</button>
+          </>
+        )}
+        <span class="dim" data-lines={n}>{t("log.lines", { n })}</span>
+        <label class="check"><input type="checkbox" checked={stick} onChange={(e) => setStick(e.currentTarget.checked)} /> {t("log.follow")}</label>
+        <a class="button small" href={`api/v1${path}&limit=4194304`} download={`${job}-${worker}.${attempt}.log`}>{t("common.download")}</a>
+      </div>
+      {!ready && <Loading />}
+      <div class="log-pane" ref={pane} onScroll={scrolled} tabIndex={0} role="log" aria-live="off"
+        aria-label={t("log.view", { worker, attempt })}>
+        <div class="log-space" style={{ height: `${height}px` }}>
+          <div class="log-rows" style={{ transform: `translateY(${Math.round(scale === 1 ? first * ROW : top - ((top * scale) % ROW) - Math.min(10, Math.floor((top * scale) / ROW)) * ROW)}px)` }}>
+            {rows}
+          </div>
+        </div>
+        {ready && n === 0 && <p class="dim">{t("log.empty")}</p>}
+      </div>
+      <p class="foot dim">{over ? t("log.over") : stick ? t("log.following") : ""}</p>
+    </section>
+  );
+}

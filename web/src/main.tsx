@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of the page: who is logged in, where one can go, where one is.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import "@preact/signals";
+import { closeSession, loadSession, online, session } from "./api";
+import { lang, switchLanguage, t, type Key } from "./i18n";
+import { href, route } from "./router";
+import { switchTheme, theme } from "./theme";
+import { Failure, Loading, Question } from "./ui";
+import { Login, useLink } from "./login";
+import { Jobs } from "./jobs";
+import { JobPage } from "./job";
+import { Create } from "./create";
+import { Runs } from "./runs";
+import { ExperimentPage, Experiments } from "./experiments";
+import { Datasets, Models, Schedules, Usage } from "./lists";
+import "./style.css";
+
+const SECTIONS: [string, Key][] = [
+  ["jobs", "nav.jobs"],
+  ["runs", "nav.runs"],
+  ["experiments", "nav.experiments"],
+  ["models", "nav.models"],
+  ["datasets", "nav.datasets"],
+  ["schedules", "nav.schedules"],
+  ["usage", "nav.usage"],
+];
+
+function View() {
+  const [section = "jobs", id] = route.value.parts;
+  switch (section) {
+    case "jobs":
+      return id === "new" ? <Create /> : id ? <JobPage id={id} key={id} /> : <Jobs />;
+    case "runs":
+      return <Runs />;
+    case "experiments":
+      return id ? <ExperimentPage id={id} key={id} /> : <Experiments />;
+    case "models":
+      return <Models />;
+    case "datasets":
+      return <Datasets />;
+    case "schedules":
+      return <Schedules />;
+    case "usage":
+      return <Usage />;
+    default:
+      return <p>{t("common.notFound")}</p>;
+  }
+}
+
+function Frame() {
+  const here = route.value.parts[0] ?? "jobs";
+  useEffect(() => {
+    document.title = `${t(SECTIONS.find(([k]) => k === here)?.[1] ?? "app.name")} · Trainyard`;
+  }, [here, lang.value]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>{t("nav.skip")}</a>
+      <nav class="side" aria-label={t("nav.label")}>
+        <a class="brand" href={href(["jobs"])}><span aria-hidden="true" class="logo" />{t("app.name")}</a>
+        <ul>
+          {SECTIONS.map(([k, label]) => (
+            <li key={k}><a href={href([k])} aria-current={k === here ? "page" : undefined}>{t(label)}</a></li>
+          ))}
+        </ul>
+        <div class="who">
+          <span class="user">{session.value?.name}<span class="dim"> {session.value?.role}</span></span>
+          <div class="actions">
+            <button type="button" class="small" onClick={switchTheme} aria-label={t("bar.theme")}>{theme.value === "dark" ? "☀" : "☾"}</button>
+            <button type="button" class="small" onClick={switchLanguage} lang={lang.value === "en" ? "zh" : "en"}>{t("bar.language")}</button>
+            <button type="button" class="small" onClick={() => void closeSession()}>{t("bar.logout")}</button>
+          </div>
+          <span class="dim version">{session.value?.version}</span>
+        </div>
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {!online.value && <p class="offline" role="status">{t("bar.offline")}</p>}
+        <View />
+      </main>
+      <Question />
+    </>
+  );
+}
+
+function App() {
+  const [linkFailed, setLinkFailed] = useState(false);
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    let timer = 0;
+    const begin = async () => {
+      try {
+        setLinkFailed(await useLink());
+        if (!session.peek()) await loadSession();
+        setError(undefined);
+      } catch (e) {
+        setError(e);
+        timer = window.setTimeout(begin, 2000);
+      }
+    };
+    void begin();
+    return () => clearTimeout(timer);
+  }, []);
+  if (error) return <Failure error={error} />;
+  if (session.value === undefined) return <Loading />;
+  return session.value ? <Frame /> : <Login linkFailed={linkFailed} />;
+}
+
+render(<App />, document.getElementById("app")!);

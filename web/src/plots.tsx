@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that uPlot does not draw: parallel coordinates, points, bars. Canvas where there may
+// be thousands of marks; all have words beside them.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "./i18n";
+import { number, plain } from "./format";
+import { place, type Column, type Trial } from "./space";
+import { theme } from "./theme";
+
+interface Ink {
+  text: string;
+  line: string;
+  good: [number, number, number];
+  bad: [number, number, number];
+}
+
+function ink(): Ink {
+  const s = getComputedStyle(document.documentElement);
+  return {
+    text: s.getPropertyValue("--ink").trim(),
+    line: s.getPropertyValue("--line").trim(),
+    good: [31, 111, 235],
+    bad: [222, 122, 62],
+  };
+}
+
+/** From the worst result to the best, 0 to 1. */
+function shade(i: Ink, v: number, alpha: number): string {
+  const c = i.good.map((g, k) => Math.round(i.bad[k]! + (g - i.bad[k]!) * v));
+  return `rgba(${c.join(",")},${alpha})`;
+}
+
+function prepare(canvas: HTMLCanvasElement, height: number): CanvasRenderingContext2D | null {
+  const width = canvas.parentElement?.clientWidth ?? 600;
+  const ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const g = canvas.getContext("2d");
+  g?.scale(ratio, ratio);
+  return g;
+}
+
+function short(text: string, most: number): string {
+  const s = plain(text);
+  return s.length > most ? `${s.slice(0, most - 1)}…` : s;
+}
+
+const HEIGHT = 340;
+const TOP = 34;
+const BOTTOM = 26;
+const SIDE = 60;
+
+export interface Axis extends Column {
+  result?: boolean;
+}
+
+interface Brush {
+  from: number;
+  to: number;
+}
+
+export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trials: Trial[]; better: (v: number) => number; choose: (t: Trial[]) => void }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [brushes, setBrushes] = useState<Record<string, Brush>>({});
+  const drag = useRef<{ axis: string; y: number } | null>(null);
+  const dark = theme.value;
+  const inside = (tr: Trial) => axes.every((a) => {
+    const b = brushes[a.name];
+    const v = a.of(tr);
+    if (!b) return true;
+    if (v === null) return false;
+    const p = place(a, v);
+    return p >= b.from && p <= b.to;
+  });
+  const span = HEIGHT - TOP - BOTTOM;
+  const xOf = (i: number, width: number) => SIDE + (axes.length > 1 ? (i * (width - 2 * SIDE)) / (axes.length - 1) : 0);
+  const yOf = (p: number) => TOP + (1 - p) * span;
+  useEffect(() => choose(trials.filter(inside)), [brushes, trials]);
+  useEffect(() => {
+    const c = canvas.current;
+    if (!c) return;
+    const draw = () => {
+      const g = prepare(c, HEIGHT);
+      if (!g) return;
+      const look = ink();
+      const width = c.clientWidth;
+      const order = [...trials].sort((a, b) => Number(inside(a)) - Number(inside(b)) || better(a.value ?? 0) - better(b.value ?? 0));
+      for (const tr of order) {
+        const on = inside(tr);
+        g.strokeStyle = on ? shade(look, better(tr.value ?? 0), trials.length > 300 ? 0.35 : 0.7) : `${look.line}`;
+        g.lineWidth = on ? 1.3 : 0.6;
+        g.beginPath();
+        let begun = false;
+        axes.forEach((a, i) => {
+          const v = a.of(tr);
+          if (v === null) return;
+          const x = xOf(i, width);
+          const y = yOf(place(a, v));
+          if (begun) g.lineTo(x, y);
+          else g.moveTo(x, y);
+          begun = true;
+        });
+        g.stroke();
+      }
+      g.font = "12px system-ui, sans-serif";
+      g.textAlign = "center";
+      axes.forEach((a, i) => {
+        const x = xOf(i, width);
+        g.strokeStyle = look.text;
+        g.lineWidth = 1;
+        g.beginPath();
+        g.moveTo(x, TOP);
+        g.lineTo(x, HEIGHT - BOTTOM);
+        g.stroke();
+        g.fillStyle = look.text;
+        g.fillText(short(a.name, 18), x, 12);
+        g.fillText(short(a.label(a.high), 12), x, 28);
+        g.fillText(short(a.label(a.low), 12), x, HEIGHT - 8);
+        const b = brushes[a.name];
+        if (b) {
+          g.fillStyle = "rgba(31,111,235,0.25)";
+          g.fillRect(x - 8, yOf(b.to), 16, (b.to - b.from) * span);
+        }
+      });
+    };
+    draw();
+    const watch = new ResizeObserver(draw);
+    watch.observe(c.parentElement!);
+    return () => watch.disconnect();
+  }, [axes, trials, brushes, dark]);
+  const axisAt = (e: PointerEvent) => {
+    const c = canvas.current!;
+    const width = c.clientWidth;
+    let best = 0;
+    axes.forEach((_, i) => {
+      if (Math.abs(xOf(i, width) - e.offsetX) < Math.abs(xOf(best, width) - e.offsetX)) best = i;
+    });
+    return Math.abs(xOf(best, width) - e.offsetX) < 30 ? axes[best] : undefined;
+  };
+  const level = (e: PointerEvent) => Math.max(0, Math.min(1, 1 - (e.offsetY - TOP) / span));
+  const down = (e: PointerEvent) => {
+    const a = axisAt(e);
+    if (!a) return;
+    drag.current = { axis: a.name, y: level(e) };
+    canvas.current!.setPointerCapture(e.pointerId);
+  };
+  const move = (e: PointerEvent) => {
+    const d = drag.current;
+    if (!d) return;
+    const y = level(e);
+    if (Math.abs(y - d.y) > 0.01) setBrushes({ ...brushes, [d.axis]: { from: Math.min(y, d.y), to: Math.max(y, d.y) } });
+  };
+  const up = (e: PointerEvent) => {
+    const d = drag.current;
+    drag.current = null;
+    if (d && Math.abs(level(e) - d.y) <= 0.01) {
+      const { [d.axis]: _gone, ...rest } = brushes;
+      setBrushes(rest);
+    }
+  };
+  const key = (name: string, end: "from" | "to", v: number) => {
+    const b = brushes[name] ?? { from: 0, to: 1 };
+    setBrushes({ ...brushes, [name]: { ...b, [end]: v } });
+  };
+  return (
+    <figure class="chart">
+      <p class="dim">{t("exp.brushHint")}</p>
+      <div><canvas ref={canvas} role="img" aria-label={t("exp.parallel")} onPointerDown={down} onPointerMove={move} onPointerUp={up} /></div>
+      <details>
+        <summary>{t("common.parameters")}</summary>
+        <div class="grid">
+          {axes.map((a) => (
+            <fieldset key={a.name}>
+              <legend>{plain(a.name)}</legend>
+              <input type="range" min="0" max="1" step="0.01" aria-label={`${a.name} ≥`} value={brushes[a.name]?.from ?? 0} onInput={(e) => key(a.name, "from", Number(e.currentTarget.value))} />
+              <input type="range" min="0" max="1" step="0.01" aria-label={`${a.name} ≤`} value={brushes[a.name]?.to ?? 1} onInput={(e) => key(a.name, "to", Number(e.currentTarget.value))} />
+            </fieldset>
+          ))}
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+/** One parameter against the result. */
+export function Slice({ column, trials, better }: { column: Column; trials: Trial[]; better: (v: number) => number }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const dark = theme.value;
+  const values = trials.map((x) => x.value!);
+  const y = { low: Math.min(...values), high: Math.max(...values), log: false };
+  useEffect(() => {
+    const c = canvas.current;
+    if (!c) return;
+    const draw = () => {
+      const g = prepare(c, 180);
+      if (!g) return;
+      const look = ink();
+      const width = c.clientWidth;
+      g.strokeStyle = look.line;
+      g.strokeRect(48.5, 6.5, width - 60, 146);
+      g.fillStyle = look.text;
+      g.font = "11px system-ui, sans-serif";
+      g.textAlign = "right";
+      g.fillText(number(y.high), 44, 16);
+      g.fillText(number(y.low), 44, 152);
+      g.textAlign = "left";
+      g.fillText(short(column.label(column.low), 16), 48, 170);
+      g.textAlign = "right";
+      g.fillText(short(column.label(column.high), 16), width - 10, 170);
+      for (const tr of trials) {
+        const v = column.of(tr);
+        if (v === null) continue;
+        g.fillStyle = shade(look, better(tr.value!), 0.75);
+        g.beginPath();
+        g.arc(54 + place(column, v) * (width - 72), 146 - place(y, tr.value!) * 134, 3, 0, 7);
+        g.fill();
+      }
+    };
+    draw();
+    const watch = new ResizeObserver(draw);
+    watch.observe(c.parentElement!);
+    return () => watch.disconnect();
+  }, [column, trials, dark]);
+  return (
+    <figure class="chart">
+      <figcaption><strong>{plain(column.name)}</strong></figcaption>
+      <div><canvas ref={canvas} role="img" aria-label={`${column.name}: ${t("exp.slices")}`} /></div>
+    </figure>
+  );
+}
+
+export function Bars({ rows, label }: { rows: { name: string; value: number; text: string }[]; label: string }) {
+  const most = Math.max(...rows.map((r) => r.value), 1e-12);
+  return (
+    <table class="bars" aria-label={label}>
+      <tbody>
+        {rows.map((r) => (
+          <tr key={r.name}>
+            <th scope="row">{plain(r.name)}</th>
+            <td><div class="bar" style={{ width: `${Math.max(0.5, (100 * r.value) / most)}%` }} /></td>
+            <td class="num">{r.text}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

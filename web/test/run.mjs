@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.mjs PROGRAM [--shots DIR] [PART] - the tasks of a person at the console, in a real browser
+// against a real server with real jobs. PART: only tasks whose name holds it. --shots keeps a
+// picture of each view. TAP on stdout.
+import { chromium } from "playwright-core";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+import { Yard, until } from "./server.mjs";
+
+const words = process.argv.slice(2);
+const program = words.shift();
+const at = words.indexOf("--shots");
+const shots = at < 0 ? "" : words.splice(at, 2)[1];
+const wanted = words[0] ?? "";
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+const HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
+const LOSS = `for i in $(seq 1 60); do awk -v i=$i 'BEGIN{srand(i+SEED); printf "\\033[32mINFO\\033[0m step %d\\n::trainyard progress=%d step=%d loss=%.4f auc=%.4f lr=%.5f\\n", i*100, i/60*100, i*100, 0.7*exp(-i/30)+rand()*0.04+0.3, 0.8-0.3*exp(-i/20)+rand()*0.01, 0.01*exp(-i/40)}'; done`;
+
+const yard = new Yard(program);
+process.on("exit", () => yard.child?.kill()); // also when something below throws
+await yard.start();
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: "en-US" });
+await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+const page = await context.newPage();
+page.setDefaultTimeout(30000);
+const trouble = [];
+page.on("pageerror", (e) => trouble.push(`script: ${e.message}`));
+page.on("request", (r) => {
+  if (!r.url().startsWith(yard.url) && !r.url().startsWith("data:") && !r.url().startsWith("blob:")) trouble.push(`asked another host: ${r.url()}`);
+});
+page.on("console", (m) => {
+  if (m.type() === "error" && /Content Security Policy|TrustedHTML/.test(m.text())) trouble.push(m.text());
+});
+
+const jobs = {
+  fm: await yard.submit({ name: "deepfm-criteo", command: `${LOSS.replaceAll("SEED", "1")}; echo weights > /ml/output/model/weights.bin`, output: { model: "" } }),
+  dcn: await yard.submit({ name: "dcn-criteo", env: { LR: "0.1" }, command: LOSS.replaceAll("SEED", "99") }),
+  bad: await yard.submit({ name: "bad-config", command: "printf '\\033[31mERROR\\033[0m cannot open clicks.csv\\n' >&2; exit 3" }),
+  hostile: await yard.submit({
+    name: "hostile", env: { MARKUP: HOSTILE },
+    command: `printf '%s\\n' "$MARKUP"; printf 'ctl\\001\\002\\033]0;x\\007\\033[2Jend\\n'; head -c 10000000 /dev/zero | tr '\\0' w; echo; printf '::trainyard step=1 <b>loss</b>=1\\n'; echo last`,
+  }),
+  long: await yard.submit({ name: "long-log", command: "seq 1 200000 | sed 's/.*/line & of the log/'" }),
+};
+const experiment = await yard.experiment(20);
+for (const j of Object.values(jobs)) await yard.ended(j.id, 120);
+await yard.ask("POST", "/datasets", { name: "clicks", path: "/usr/share" });
+await yard.ask("POST", "/schedules", { name: "nightly", cron: "0 2 * * *", job: { command: "true", name: "nightly" } });
+await yard.ask("POST", "/models", { name: "ctr", job: jobs.fm.id, channel: "model" });
+
+const open = async (hash) => {
+  await page.goto(`${yard.url}/${hash}`);
+};
+const see = (text) => page.getByText(text, { exact: false }).first().waitFor();
+const row = (text) => page.locator("tbody tr", { hasText: text }).first();
+const count = (selector) => page.locator(selector).count();
+
+/** Nothing that WCAG AA forbids, in both themes. */
+async function accessible(name) {
+  await page.evaluate(`if (!window.axe) { ${"" /* evaluated outside the page's policy */}${axe} }`);
+  const found = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+  const list = found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}`);
+  assert.deepEqual(list, [], `axe, ${name}`);
+}
+
+async function view(name) {
+  if (shots) await page.screenshot({ path: join(shots, `console-${name}.png`) });
+  await accessible(name);
+}
+
+const tasks = {
+  async log_in_by_token() {
+    await open("");
+    await page.locator("input[type=password]").fill("ty_wrong");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await see("E5008");
+    await accessible("login");
+    await page.locator("input[type=password]").fill(yard.token);
+    await page.keyboard.press("Enter");
+    await row("deepfm-criteo").waitFor();
+    const stored = await page.evaluate(() => JSON.stringify(localStorage) + document.cookie + location.href);
+    assert.ok(!stored.includes("ty_"), "scripts can see a token");
+  },
+  async see_what_runs() {
+    await open("#/jobs");
+    await row("bad-config").getByText("Failed").waitFor();
+    await row("deepfm-criteo").getByText("Succeeded").waitFor();
+    await view("jobs");
+  },
+  async filter_by_state_in_the_address() {
+    await open("#/jobs");
+    await page.getByRole("button", { name: /^Failed/ }).click();
+    await until("the filter", async () => (await count("tbody tr")) === 1);
+    assert.match(page.url(), /state=Failed/);
+    await page.reload();
+    await row("bad-config").waitFor();
+    assert.equal(await count("tbody tr"), 1);
+  },
+  async search_by_name() {
+    await open("#/jobs");
+    await page.getByLabel("Search by name").fill("criteo");
+    await until("the search", async () => (await count("tbody tr")) === 2);
+    await page.getByLabel("Search by name").fill("no such job");
+    await see("No job matches these filters.");
+  },
+  async a_new_job_appears_by_itself() {
+    await open("#/jobs");
+    await row("deepfm-criteo").waitFor();
+    await yard.submit({ name: "appears", command: "true" });
+    await row("appears").waitFor();
+  },
+  async see_why_a_job_failed() {
+    await open("#/jobs");
+    await row("bad-config").getByRole("link").click();
+    await see("exit status 3");
+    await see("WorkerExited");
+    await view("job");
+  },
+  async read_the_log_with_colours() {
+    await open(`#/jobs/${jobs.bad.id}`);
+    await page.getByRole("tab", { name: "Logs" }).click();
+    await page.locator(".row .f1", { hasText: "ERROR" }).waitFor();
+    await see("The log is complete.");
+  },
+  async search_a_long_log() {
+    await open(`#/jobs/${jobs.long.id}?tab=logs`);
+    await page.locator(".row", { hasText: "line 200000 of the log" }).waitFor();
+    assert.ok((await count(".row")) < 200, "lines that are not in view are in the page");
+    await page.getByRole("button", { name: "Load the whole log" }).click();
+    await page.locator("[data-lines='200000']").waitFor();
+    await page.getByLabel("Search the log").fill("line 123456 of");
+    await see("1 matches");
+    await page.locator(".row.hit", { hasText: "line 123456 of the log" }).waitFor();
+    await view("logs");
+  },
+  async follow_a_log_through_a_restart_of_the_server() {
+    const j = await yard.submit({ name: "ticks", command: "for i in $(seq 1 40); do echo tick $i; sleep 0.2; done" });
+    await open(`#/jobs/${j.id}?tab=logs`);
+    await page.locator(".row", { hasText: /^tick 3$/ }).waitFor();
+    await yard.stop("SIGKILL");
+    await see("The server does not answer.");
+    await yard.start();
+    await page.locator(".row", { hasText: /^tick 40$/ }).waitFor();
+    await see("The log is complete.");
+    await page.locator(".log-pane").evaluate((p) => (p.scrollTop = 0));
+    await page.locator(".row", { hasText: /^tick 1$/ }).waitFor();
+    const lines = (await page.locator(".row").allTextContents()).filter((l) => l.startsWith("tick"));
+    assert.deepEqual(lines, Array.from({ length: lines.length }, (_, i) => `tick ${i + 1}`), "a line is lost or doubled");
+    assert.equal(await page.locator("[data-lines]").getAttribute("data-lines"), "40");
+    assert.equal(await page.getByText("The server does not answer.").count(), 0);
+  },
+  async look_at_metrics() {
+    await open(`#/jobs/${jobs.fm.id}?tab=metrics`);
+    await page.locator(".chart", { hasText: "loss" }).locator("canvas").waitFor();
+    await page.getByRole("button", { name: "As a table" }).first().click();
+    await page.locator(".chart table").waitFor();
+    await page.getByRole("button", { name: "As a chart" }).click();
+    await view("metrics");
+  },
+  async see_outputs_with_checksums() {
+    await open(`#/jobs/${jobs.fm.id}?tab=files`);
+    await row("weights.bin").getByText(/^[0-9a-f]{16}$/).waitFor();
+    const [download] = await Promise.all([page.waitForEvent("download"), row("weights.bin").getByRole("link").click()]);
+    assert.equal(readFileSync(await download.path(), "utf8"), "weights\n");
+  },
+  async generate_a_script() {
+    await open(`#/jobs/${jobs.dcn.id}`);
+    await page.getByRole("button", { name: "Generate script" }).click();
+    await page.locator("pre", { hasText: "trainyard job submit" }).first().waitFor();
+    await see("--env=LR=0.1");
+  },
+  async create_a_job_and_see_its_command_line() {
+    await open("#/jobs/new");
+    await page.locator("[name=command]").fill("echo 'made in the console'");
+    await page.locator("[name=name]").fill("by-form");
+    await page.locator("[name=memory]").fill("lots");
+    await page.locator("pre", { hasText: "--name=by-form" }).waitFor();
+    await page.getByRole("button", { name: "Submit" }).click();
+    await page.locator(".field.wrong", { has: page.locator("[name=memory]") }).waitFor();
+    await view("new");
+    await page.locator("[name=memory]").fill("64Mi");
+    const line = await page.locator(".form pre").textContent();
+    await page.getByRole("button", { name: "Submit" }).click();
+    await page.getByRole("heading", { name: "by-form" }).waitFor();
+    const id = /jobs\/(jb-\w+)/.exec(page.url())[1];
+    const job = await yard.ended(id);
+    assert.equal(job.state, "Succeeded");
+    assert.equal(job.spec.memory, "64Mi");
+    assert.match(line, /--memory=64Mi/);
+  },
+  async stop_a_job_and_run_it_again() {
+    const j = await yard.submit({ name: "endless", command: "while sleep 0.2; do :; done" });
+    await open(`#/jobs/${j.id}`);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "OK" }).click();
+    await page.locator(".page-head .state", { hasText: "Stopped" }).waitFor();
+    await page.getByRole("button", { name: "Run again" }).click();
+    await until("the new job", () => !page.url().includes(j.id));
+    const id = /jobs\/(jb-\w+)/.exec(page.url())[1];
+    await yard.ask("POST", `/jobs/${id}/stop`, {});
+  },
+  async compare_two_runs() {
+    await open("#/runs");
+    await page.getByLabel("Choose the run deepfm-criteo").check();
+    await page.getByLabel("Choose the run dcn-criteo").check();
+    await page.locator(".chart", { hasText: "loss" }).locator(".u-legend", { hasText: "dcn-criteo" }).waitFor();
+    await row("env.LR").getByText("0.1").waitFor();
+    await page.getByLabel("Smoothing").fill("0.6");
+    await page.locator(".u-legend", { hasText: "(raw)" }).first().waitFor();
+    await page.getByLabel("Logarithmic").check();
+    await view("runs");
+  },
+  async see_the_best_trials() {
+    await open("#/experiments");
+    await row("ctr-search").getByRole("link").click();
+    await page.getByRole("heading", { name: "Best trials" }).waitFor();
+    await until("ten rows", async () => (await count("section.card tbody tr")) === 10);
+    await view("experiment");
+  },
+  async sort_and_search_trials() {
+    await open(`#/experiments/${experiment}?tab=table`);
+    await until("twenty rows", async () => (await count("tbody tr")) === 20);
+    await page.getByRole("button", { name: /^Result/ }).click();
+    const values = await page.locator("tbody tr td:nth-child(4)").allTextContents();
+    assert.deepEqual(values.map(Number), [...values.map(Number)].sort((a, b) => b - a));
+    await page.getByRole("searchbox").fill("units=64");
+    await until("a filter", async () => (await count("tbody tr")) < 20);
+    await view("trials");
+  },
+  async brush_parallel_coordinates() {
+    await open(`#/experiments/${experiment}?tab=parallel`);
+    await see("20 of 20 trials");
+    const box = await page.locator("figure canvas").boundingBox();
+    const x = box.x + box.width - 60; // the axis of the result
+    await page.mouse.move(x, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x, box.y + 120, { steps: 4 });
+    await page.mouse.up();
+    await until("a choice", async () => /^(\d+) of 20/.exec(await page.locator("main [role=status]").last().textContent())?.[1] < 20);
+    await view("parallel");
+  },
+  async see_history_slices_importance_and_durations() {
+    for (const tab of ["history", "slices", "intermediate", "durations"]) {
+      await open(`#/experiments/${experiment}?tab=${tab}`);
+      await page.locator("main canvas, main .bars").first().waitFor();
+      await accessible(tab);
+    }
+    await open(`#/experiments/${experiment}?tab=importance`);
+    const names = await until("bars", async () => (await count(".bars th")) === 3 && page.locator(".bars th").allTextContents());
+    assert.deepEqual([...names].sort(), ["dropout", "lr", "units"]);
+    await view("importance");
+  },
+  async see_models_datasets_schedules_and_usage() {
+    await open("#/models");
+    await row("ctr").waitFor();
+    await accessible("models");
+    await open("#/datasets");
+    await row("clicks").waitFor();
+    await accessible("datasets");
+    await open("#/schedules");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await row("nightly").getByText("paused").waitFor();
+    await accessible("schedules");
+    await open("#/usage");
+    await row("admin").waitFor();
+    await view("usage");
+  },
+  async hostile_data_is_text() {
+    await open(`#/jobs/${jobs.hostile.id}?tab=logs`);
+    await page.getByRole("button", { name: "Load the whole log" }).click();
+    await page.locator(".row", { hasText: "onerror" }).waitFor();
+    await page.locator(".row", { hasText: "ctl␁␂end" }).waitFor();
+    await page.locator(".row .cut").waitFor();
+    await page.locator(".row", { hasText: /^last$/ }).waitFor();
+    await open(`#/jobs/${jobs.hostile.id}?tab=spec`);
+    await see("onerror");
+    await open(`#/jobs/${jobs.hostile.id}?tab=metrics`);
+    await page.locator(".chart, .empty").first().waitFor();
+    await open(`#/jobs?name=${encodeURIComponent(HOSTILE)}&state=${encodeURIComponent(HOSTILE)}`);
+    await see("E5006");
+    assert.notEqual(await page.title(), "owned");
+    assert.equal(await count("main img, main script"), 0);
+  },
+  async chinese_and_dark() {
+    await open("#/jobs");
+    await page.getByRole("button", { name: "中文" }).click();
+    await page.getByRole("heading", { name: "任务" }).waitFor();
+    await page.getByRole("button", { name: "切换深色与浅色" }).click();
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    await view("dark");
+    await open(`#/jobs/${jobs.bad.id}`);
+    await page.locator(".timeline li").first().waitFor();
+    await accessible("dark job");
+    await page.getByRole("button", { name: "English" }).click();
+    await page.getByRole("button", { name: "Switch between dark and light" }).click();
+  },
+  async work_by_keyboard() {
+    await open("#/jobs");
+    await page.reload();
+    await row("deepfm-criteo").waitFor();
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await open(`#/jobs/${jobs.fm.id}`);
+    await page.getByRole("tab", { name: "Overview" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".log-pane").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-logs");
+  },
+  async viewers_see_no_buttons_that_change() {
+    await yard.ask("POST", "/users", { name: "vi", role: "viewer" }).catch(() => undefined); // it may be refused: no isolation
+    const made = await yard.ask("POST", "/users/admin/tokens", { role: "viewer" });
+    const other = await browser.newContext();
+    const p = await other.newPage();
+    await p.goto(yard.url);
+    await p.locator("input[type=password]").fill(made.token);
+    await p.keyboard.press("Enter");
+    await p.locator("tbody tr").first().waitFor();
+    assert.equal(await p.getByText("New job").count(), 0);
+    await p.goto(`${yard.url}/#/jobs/${jobs.fm.id}`);
+    await p.getByRole("button", { name: "Generate script" }).waitFor();
+    assert.equal(await p.getByRole("button", { name: "Run again" }).count(), 0);
+    await other.close();
+  },
+  async open_by_a_link_once() {
+    const link = await yard.command("ui", "--dir", "yard", "--no-open");
+    const other = await browser.newContext();
+    const p = await other.newPage();
+    await p.goto(link);
+    await p.locator("tbody tr").first().waitFor();
+    assert.ok(!p.url().includes("link="), "the link stays in the address");
+    const third = await browser.newContext();
+    const q = await third.newPage();
+    await q.goto(link);
+    await q.getByText("This link was used already").waitFor();
+    await other.close();
+    await third.close();
+  },
+  async log_out() {
+    await open("#/jobs");
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.locator("input[type=password]").waitFor();
+    await page.reload();
+    await page.locator("input[type=password]").waitFor();
+  },
+};
+
+let failed = 0;
+let n = 0;
+const chosen = Object.entries(tasks).filter(([name]) => name === "log_in_by_token" || name.includes(wanted));
+console.log(`1..${chosen.length}`);
+for (const [name, task] of chosen) {
+  n++;
+  trouble.length = 0;
+  try {
+    await task();
+    assert.deepEqual(trouble, []);
+    console.log(`ok ${n} - ${name}`);
+  } catch (e) {
+    failed++;
+    console.log(`not ok ${n} - ${name}`);
+    console.log(String(e.stack ?? e).split("\n").slice(0, 12).map((l) => `# ${l}`).join("\n"));
+    if (process.env.KEEP) await page.screenshot({ path: join(process.env.KEEP, `failed-${name}.png`) }).catch(() => undefined);
+  }
+}
+await browser.close();
+await yard.remove();
+process.exit(failed ? 1 : 0);

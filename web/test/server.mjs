@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server with jobs, an experiment and hostile data, in a directory of its own.
+import { spawn, execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, openSync, mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Until `ask` gives something; what it waited for is in the error. */
+export async function until(what, ask, seconds = 60) {
+  const end = Date.now() + seconds * 1000;
+  let last;
+  while (Date.now() < end) {
+    try {
+      const got = await ask();
+      if (got) return got;
+    } catch (e) {
+      last = e;
+    }
+    await new Promise((go) => setTimeout(go, 50));
+  }
+  throw new Error(`waited in vain for ${what}${last ? `: ${last}` : ""}`);
+}
+
+export class Yard {
+  constructor(program) {
+    this.program = program;
+    this.dir = mkdtempSync(join(tmpdir(), "web-test-"));
+    mkdirSync(join(this.dir, "home"));
+    this.env = { ...process.env, HOME: join(this.dir, "home"), TRAINYARD_SLOTS: "cpu=8,memory=64g" };
+    for (const k of ["DIR", "STORE", "SERVER", "TOKEN"]) delete this.env[`TRAINYARD_${k}`];
+    this.port = 0;
+    this.flags = [];
+  }
+
+  get log() {
+    return readFileSync(join(this.dir, "server.log"), "utf8");
+  }
+
+  async start() {
+    const log = openSync(join(this.dir, "server.log"), "w");
+    this.child = spawn(this.program, ["server", "--listen", `127.0.0.1:${this.port}`, "--dir", "yard", "--experiments", "exps", "--trust-submitters", ...this.flags],
+      { cwd: this.dir, env: this.env, stdio: ["ignore", log, log] });
+    this.url = await until("the server", () => /^listening on (.*)$/m.exec(this.log)?.[1]);
+    this.port = Number(new URL(this.url).port);
+    this.token ??= readFileSync(join(this.dir, "yard/admin.token"), "utf8").trim();
+  }
+
+  async stop(signal = "SIGTERM") {
+    const ended = new Promise((go) => this.child.once("exit", go));
+    this.child.kill(signal);
+    await ended;
+  }
+
+  async ask(method, path, body) {
+    const r = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${this.token}`, ...(body ? { "Content-Type": "application/json" } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    const data = r.status === 204 ? null : await r.json();
+    if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${JSON.stringify(data)}`);
+    return data;
+  }
+
+  submit(spec) {
+    return this.ask("POST", "/jobs", spec);
+  }
+
+  async ended(id, seconds = 60) {
+    return until(`the end of ${id}`, async () => {
+      const j = await this.ask("GET", `/jobs/${id}`);
+      return ["Succeeded", "Failed", "Stopped"].includes(j.state) && j;
+    }, seconds);
+  }
+
+  /** An experiment made at the command line; its trials are over when it returns. */
+  async experiment(trials, concurrency = 4) {
+    writeFileSync(join(this.dir, "config.yml"), `experimentName: ctr-search
+trialCommand: 'awk "BEGIN{v=1-({{lr}}-0.01)*({{lr}}-0.01)*40-{{dropout}}*{{dropout}}*0.2-({{units}}==64?0.05:0); for(i=1;i<=4;i++) print \\"::trainyard default=\\" v*i/4}"'
+trialConcurrency: ${concurrency}
+maxTrialNumber: ${trials}
+searchSpace:
+  lr: {_type: loguniform, _value: [0.0001, 0.1]}
+  dropout: {_type: uniform, _value: [0, 0.5]}
+  units: {_type: choice, _value: [64, 128, 256]}
+tuner: {name: Random, classArgs: {optimize_mode: maximize, seed: 7}}
+trainingService: {platform: local}
+`);
+    const { stdout } = await run(this.program, ["tune", "create", "--config", "config.yml", "--dir", "exps/search", "--jobs-dir", "jobs", "--wait"],
+      { cwd: this.dir, env: this.env });
+    return stdout.trim();
+  }
+
+  async command(...words) {
+    return (await run(this.program, words, { cwd: this.dir, env: this.env })).stdout.trim();
+  }
+
+  async remove() {
+    await this.stop().catch(() => undefined);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
