@@ -46,6 +46,7 @@ foreach(page README.md CHANGELOG.md)
 endforeach()
 install(DIRECTORY include/trainyard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES web/dist/LICENSES.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME console-licenses.txt)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Links named like other tools, in a directory that users put on PATH if they wish; those in

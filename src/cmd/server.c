@@ -50,6 +50,7 @@ struct server_conf {
     const char *advertise, *peer_ca, *artifacts;
     bool no_queue;
     struct server_isolate_conf jobs;
+    const struct server_hook *hook; /* not a flag; NULL: the server greets */
 };
 
 static const struct opt opts[] = {
@@ -196,6 +197,17 @@ static void block_signals(void)
     sigaddset(&set, SIGINT);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+static enum rc call_hook(const struct server_conf *c, const struct api *a,
+                         struct store *s, struct err *err)
+{
+    int host = (int)(strrchr(c->listen, ':') - c->listen);
+    char *url = mem_printf("%s://%.*s:%d", c->tls_cert ? "https" : "http", host,
+                           c->listen, api_port(a));
+    enum rc rc = c->hook->ready(c->hook->arg, url, s, err);
+    mem_free(url);
+    return rc;
 }
 
 static void say_hello(const struct server_conf *c, const struct api *a)
@@ -410,11 +422,14 @@ static enum rc serve(const struct server_conf *c, const struct server_parts *s,
         rc = team_cleaner_create(p, c->clean_every, &cleaner, err);
     if (!rc && !c->no_queue && c->clean_every > 0)
         rc = start_cleaner(c, p, &experiments, err);
-    if (!rc) {
+    if (!rc && c->hook)
+        rc = call_hook(c, a, p->store, err);
+    if (!rc && !c->hook) {
         server_isolate_tell(&s->isolate, c->jobs.trust_submitters);
         say_hello(c, a);
-        wait_for_end();
     }
+    if (!rc)
+        wait_for_end();
     team_ticker_destroy(experiments.ticker);
     store_close(experiments.store);
     team_cleaner_destroy(cleaner);
@@ -461,6 +476,26 @@ enum rc server_check(const void *conf, struct err *err)
         return err_coded(err, RC_INVAL, E5002,
                          "--tls-cert and --tls-key must be given together");
     return api_check(&o, err);
+}
+
+enum rc server_run_with(const struct opt_args *flags, const struct server_hook *hook,
+                        struct err *err)
+{
+    struct opt_args rest = {0};
+    struct server_conf *c = mem_calloc(1, sizeof(*c));
+    enum rc rc = opt_defaults(opts, c, err);
+    if (!rc)
+        rc = opt_parse(opts, c, (int)flags->n, (char *const *)(uintptr_t)flags->at, &rest,
+                       err);
+    if (!rc)
+        rc = server_check(c, err);
+    c->hook = hook;
+    if (!rc)
+        rc = server_run(c, err);
+    opt_args_release(&rest);
+    opt_release(opts, c);
+    mem_free(c);
+    return rc;
 }
 
 /* The lock comes before the store, which another server may have open in an older form. */

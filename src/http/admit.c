@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/cookie.h"
 
 #define JSON_MAX ((size_t)8 << 20) /* a tree takes many times what its text does */
 
@@ -107,10 +108,20 @@ static enum rc too_many(struct http_call *c, struct err *err)
     return err_coded(err, RC_INVAL, E5011, "too many requests; retry later");
 }
 
+static void find_bearer(struct http_call *c)
+{
+    const char *given = admit_header(c, "Authorization");
+    const char *session = given ? NULL : http_cookie_session(c);
+    if (given && strncasecmp(given, "Bearer ", 7) == 0)
+        c->bearer = given;
+    c->by_cookie = session != NULL;
+    if (session)
+        c->bearer = arena_printf(&c->arena, "Bearer %s", session);
+}
+
 /* Who has no valid token is counted by address, so that guessing is slow. */
 static enum rc check_token(struct http_call *c, struct err *err)
 {
-    const char *given = admit_header(c, "Authorization");
     int64_t now = clock_mono_ns();
     struct api *a = c->api;
     enum rc rc = RC_INVAL;
@@ -119,9 +130,11 @@ static enum rc check_token(struct http_call *c, struct err *err)
                                c->address, now)
                    ? RC_OK
                    : too_many(c, err);
-    if (given && strncasecmp(given, "Bearer ", 7) == 0) {
+    find_bearer(c);
+    if (c->bearer) {
         struct http_db *d = api_db(a);
-        rc = http_auth_find(a->auth, d->store, given + 7, &c->who, err);
+        rc = http_auth_find(a->auth, d->store, c->bearer + strlen("Bearer "), &c->who,
+                            err);
         api_db_back(a, d);
     } else {
         rc = err_coded(err, RC_INVAL, E5008, "a valid token is required");
@@ -131,7 +144,7 @@ static enum rc check_token(struct http_call *c, struct err *err)
                                                               : too_many(c, err);
     if (!rc && !http_limit_take(a->callers, c->who.token, now))
         return too_many(c, err);
-    return rc;
+    return !rc && c->by_cookie ? http_cookie_check(c, err) : rc;
 }
 
 static enum rc check_role(struct http_call *c, struct err *err)

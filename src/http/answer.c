@@ -38,7 +38,7 @@ static const struct {
     {E5202, 404}, {E5304, 404}, {E3204, 422}, {E5003, 400}, {E5006, 400}, {E5008, 401},
     {E5009, 401}, {E5010, 403}, {E5014, 400}, {E4002, 500}, {E4005, 500}, {E4008, 404},
     {E4014, 409}, {E4021, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404}, {E5510, 503},
-    {E5033, 503},
+    {E5033, 503}, {E5038, 403},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -101,6 +101,7 @@ void api_fail(struct http_call *c, enum rc rc, const struct err *err)
         c->status = status_of(rc, code);
     buf_clear(&c->out);
     c->n_headers = 0;
+    c->policy = c->cache = NULL;
     c->type = "application/json";
     c->json = (struct json_out){.out = &c->out};
     json_open(&c->json, NULL, '{');

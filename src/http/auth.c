@@ -20,6 +20,9 @@
 #define REMEMBER_NS (2 * CLOCK_SECOND)
 #define TOUCH_NS (60 * CLOCK_SECOND) /* `used` is as exact as this */
 #define PREFIX "ty_"
+#define LINK_PREFIX "tl_" /* of the same length */
+#define LINK_NOTE "one-time link"
+#define LINK_S 300
 
 struct slot {
     char hash[SHA256_TEXT_SIZE];
@@ -201,12 +204,13 @@ static enum rc random_hex(char *out, size_t bytes, struct err *err)
     return RC_OK;
 }
 
-enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *arena,
-                       char text[AUTH_TOKEN_SIZE], struct err *err)
+static enum rc make_secret(struct store *s, const char *prefix, struct store_token *t,
+                           struct arena *arena, char text[AUTH_TOKEN_SIZE],
+                           struct err *err)
 {
     char id[16], hash[SHA256_TEXT_SIZE];
-    memcpy(text, PREFIX, sizeof(PREFIX));
-    enum rc rc = random_hex(text + strlen(PREFIX), 32, err);
+    memcpy(text, prefix, sizeof(PREFIX));
+    enum rc rc = random_hex(text + strlen(prefix), 32, err);
     if (!rc)
         rc = random_hex(id, 6, err);
     if (rc)
@@ -216,6 +220,61 @@ enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *are
     t->hash = arena_strdup(arena, hash);
     t->created = clock_wall_ns();
     return store_token_create(s, t, err);
+}
+
+enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *arena,
+                       char text[AUTH_TOKEN_SIZE], struct err *err)
+{
+    return make_secret(s, PREFIX, t, arena, text, err);
+}
+
+enum rc http_auth_link_make(struct store *s, const char *user, char text[AUTH_TOKEN_SIZE],
+                            struct err *err)
+{
+    struct arena arena = {0};
+    struct store_token t = {.owner = user,
+                            .role = "admin",
+                            .note = LINK_NOTE,
+                            .expires = clock_wall_ns() + LINK_S * CLOCK_SECOND};
+    enum rc rc = make_secret(s, LINK_PREFIX, &t, &arena, text, err);
+    arena_release(&arena);
+    return rc;
+}
+
+static enum rc link_gone(struct err *err)
+{
+    return err_coded(err, RC_INVAL, E5039,
+                     "this link was used, or is older than %d minutes", LINK_S / 60);
+}
+
+enum rc http_auth_link_use(struct store *s, const char *text, struct http_caller *out,
+                           struct err *err)
+{
+    struct store_tokens tokens = {0};
+    struct store_users users = {0};
+    char hash[SHA256_TEXT_SIZE];
+    if (strnlen(text, AUTH_TOKEN_SIZE) >= AUTH_TOKEN_SIZE ||
+        strncmp(text, LINK_PREFIX, strlen(LINK_PREFIX)) != 0)
+        return link_gone(err);
+    hash_of(text, hash);
+    enum rc rc = store_token_by_hash(s, hash, &tokens, err);
+    if (rc)
+        return rc == RC_NOTFOUND ? link_gone(err) : rc;
+    const struct store_token *t = &tokens.at[0];
+    rc = store_token_delete(s, t->id, err); /* of two who come at once, one */
+    if (rc == RC_NOTFOUND || (!rc && t->expires <= clock_wall_ns()))
+        rc = link_gone(err);
+    if (!rc)
+        rc = store_user_get(s, t->owner, &users, err);
+    if (!rc)
+        rc = caller_of(t, &users.at[0], out, err);
+    else if (rc == RC_NOTFOUND)
+        rc = refused(err);
+    if (!rc)
+        out->expires = 0; /* of the link; the session has its own */
+    store_users_release(&users);
+    store_tokens_release(&tokens);
+    return rc;
 }
 
 enum rc http_auth_first(struct store *s, const char *path, bool *made, struct err *err)

@@ -38,6 +38,14 @@ enum rc http_auth_find(struct http_auth *a, struct store *s, const char *token,
  */
 enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *arena,
                        char text[AUTH_TOKEN_SIZE], struct err *err) MUST_CHECK;
+/* A link that opens one session of a browser as `user`, within a few minutes: "tl_" and 64
+ * hexadecimal digits, which are no token.
+ */
+enum rc http_auth_link_make(struct store *s, const char *user, char text[AUTH_TOKEN_SIZE],
+                            struct err *err) MUST_CHECK;
+/* Uses it up: whoever comes second, or late, is refused. RC_INVAL (E5039, E5008). */
+enum rc http_auth_link_use(struct store *s, const char *text, struct http_caller *out,
+                           struct err *err) MUST_CHECK;
 /* When there is no user at all: makes "admin" and writes a token to `path` (0600). */
 enum rc http_auth_first(struct store *s, const char *path, bool *made,
                         struct err *err) MUST_CHECK;

@@ -30,6 +30,8 @@ struct http_call {
     const struct http_route *route; /* NULL until it is found */
     const char *params[ROUTE_PARAMS_MAX];
     struct http_caller who;
+    const char *bearer; /* "Bearer TOKEN", by whatever way it came; NULL: none */
+    bool by_cookie;     /* it came as a session's cookie: of a browser */
     char address[HTTPD_ADDRESS_SIZE];
     bool begun;    /* the head was looked at */
     bool answered; /* before the body came */
@@ -52,9 +54,11 @@ struct http_call {
     unsigned status; /* 0: the route's */
     const char *type;
     struct buf out;
-    struct json_out json;                     /* writes to `out` */
-    const char *allow;                        /* header, or NULL */
-    const char *location;                     /* header, or NULL */
+    struct json_out json; /* writes to `out` */
+    const char *allow;    /* header, or NULL */
+    const char *location; /* header, or NULL */
+    const char *policy;   /* header Content-Security-Policy; NULL: nothing is allowed */
+    const char *cache;    /* header Cache-Control; NULL: no-store */
     const char *headers[HTTP_HEADERS_MAX][2]; /* further ones; see http_call_header() */
     size_t n_headers;
     int64_t log_size, log_attempt;  /* headers when log_attempt is above 0 */

@@ -111,8 +111,7 @@ enum rc http_forward(struct http_call *c, const char *node, struct err *err)
     const char *url = NULL;
     struct io_http_reply reply = {0};
     struct err why = {0};
-    struct asking a = {.token = forward_header(c, "Authorization"),
-                       .type = forward_header(c, "Content-Type")};
+    struct asking a = {.token = c->bearer, .type = forward_header(c, "Content-Type")};
     enum rc rc = find_server(c, node, &url, err);
     if (rc)
         return rc;
@@ -156,7 +155,7 @@ enum rc http_forward_fetch(struct http_call *c, const char *node, const char *pa
     const char *url = NULL, *own = c->uri;
     struct io_http_reply reply = {0};
     struct err why = {0};
-    struct asking a = {.token = forward_header(c, "Authorization")};
+    struct asking a = {.token = c->bearer};
     c->uri = path;
     enum rc rc = find_server(c, node, &url, err);
     c->uri = own;
@@ -259,7 +258,7 @@ static enum rc relay_start(struct http_call *c, const char *url, struct str tag,
         arena_strndup(&c->arena, tag.n > 2 ? tag.p + 1 : "", tag.n > 2 ? tag.n - 2 : 0);
     if (!http_range_decide(c, total, plain, &first, &n))
         return RC_OK;
-    const char *token = forward_header(c, "Authorization");
+    const char *token = c->bearer;
     struct relay *r = mem_calloc(1, sizeof(*r));
     *r = (struct relay){.url = mem_strdup(url),
                         .token = token ? mem_strdup(token) : NULL,
@@ -282,7 +281,7 @@ enum rc http_forward_file(struct http_call *c, const char *node, struct err *err
     const char *url = NULL;
     struct io_http_reply reply = {0};
     struct err why = {0};
-    struct asking a = {.token = forward_header(c, "Authorization"), .range = "bytes=0-0"};
+    struct asking a = {.token = c->bearer, .range = "bytes=0-0"};
     int64_t total = 0;
     enum rc rc = find_server(c, node, &url, err);
     if (rc)

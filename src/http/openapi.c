@@ -227,6 +227,10 @@ static void put_schemas(struct json_out *j)
 
 static void put_content(struct json_out *j, const struct http_schema_table *t)
 {
+    if (t->kind == SCHEMA_PAGE) {
+        json_put_raw(j, "content", t->json);
+        return;
+    }
     json_open(j, "content", '{');
     switch (t->kind) {
     case SCHEMA_OBJECT:
@@ -257,6 +261,7 @@ static void put_content(struct json_out *j, const struct http_schema_table *t)
         json_put_raw(j, "text/event-stream", EVENT);
         break;
     case SCHEMA_NOTHING:
+    case SCHEMA_PAGE:
         break;
     }
     json_close(j, '}');

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "http/assets.h"
 #include "http/handlers.h"
 #include "http/schemas_private.h"
 #include "job/place.h"
@@ -94,6 +95,11 @@ static bool user_ok(const char *v)
     return strcmp(v, "*") == 0 || name_ok(v);
 }
 
+static bool asset_ok(const char *v)
+{
+    return http_asset_find(v) != NULL;
+}
+
 static bool channel_ok(const char *v)
 {
     return *v && *v != '.' && strlen(v) <= 128 && !strchr(v, '/');
@@ -117,6 +123,7 @@ static const struct {
     const char *name, *pattern;
     bool (*ok)(const char *value);
 } params[] = {
+    {"asset", "^[a-z]+-[0-9a-f]{12}\\.(css|js)$", asset_ok},
     {"channel", "^[^/.\\u0000-\\u001f\\u007f][^/\\u0000-\\u001f\\u007f]{0,127}$",
      channel_ok},
     {"experiment", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,38}$", experiment_ok},
@@ -159,6 +166,8 @@ static bool route_matches(const char *path, const struct http_target *t,
 {
     struct str rest = str_c(path + 1), part;
     size_t i = 0, n = 0;
+    if (!rest.n) /* "/" */
+        return t->n_parts == 0;
     while (str_split(&rest, '/', &part)) {
         if (i == t->n_parts)
             return false;

@@ -54,13 +54,16 @@ enum http_schema_kind {
     SCHEMA_NOTHING,
     SCHEMA_DOCUMENT, /* a JSON object of any shape */
     SCHEMA_ANY_JSON, /* any JSON */
+    SCHEMA_PAGE,     /* for browsers; `json` says which media types */
 };
 
 struct http_schema_table {
     const char *name, *help;
     enum http_schema_kind kind;
     const struct http_schema_item *items; /* ends with a NULL name */
-    const char *json; /* of SCHEMA_BYTES whose bytes are JSON: its schema; else NULL */
+    const char
+        *json; /* of SCHEMA_BYTES whose bytes are JSON: its schema; of SCHEMA_PAGE its
+                         content; else NULL */
 };
 
 #define SCHEMA(n, file) extern const struct http_schema_table http_schema_##n;

@@ -276,3 +276,14 @@ const struct http_schema_table http_schema_Nothing = {
     .name = "Nothing", .help = "nothing", .kind = SCHEMA_NOTHING};
 const struct http_schema_table http_schema_Document = {
     .name = "Document", .help = "a JSON document", .kind = SCHEMA_DOCUMENT};
+const struct http_schema_table http_schema_Page = {
+    .name = "Page",
+    .help = "a page for browsers",
+    .kind = SCHEMA_PAGE,
+    .json = "{\"text/html\":{\"schema\":{\"type\":\"string\"}}}"};
+const struct http_schema_table http_schema_Asset = {
+    .name = "Asset",
+    .help = "what a page needs",
+    .kind = SCHEMA_PAGE,
+    .json = "{\"text/javascript\":{\"schema\":{\"type\":\"string\"}},"
+            "\"text/css\":{\"schema\":{\"type\":\"string\"}}}"};

@@ -173,6 +173,29 @@ static const struct http_schema_item PointQuery_items[] = {
     {0}};
 TABLE(PointQuery, "which values");
 
+static const struct http_schema_item Series_items[] = {
+    ITEM(name, STRING, "of the metric", MUST),
+    ITEM(worker, INT, "who said it", MUST),
+    ITEM(total, INT, "how many values there are, of which these were chosen", MUST),
+    ITEM(steps, ANY, "list of steps; -1: none", MUST),
+    ITEM(times, ANY, "list of times, milliseconds since 1970", MUST),
+    ITEM(values, ANY, "list of values", MUST),
+    {0}};
+TABLE(Series, "the curve of a metric");
+
+static const struct http_schema_item SeriesList_items[] = {
+    ITEM(series, LIST, "in order of first appearance", .of = &http_schema_Series, MUST),
+    ITEM(more, BOOL, "there are more than two hundred; ask by name", MUST),
+    {0}};
+TABLE(SeriesList, "curves of a job");
+
+static const struct http_schema_item SeriesQuery_items[] = {
+    ITEM(name, STRING, "of this metric"),
+    ITEM(points, INT, "at most so many values of each; default 1000", .min = 4,
+         .max = 20000),
+    {0}};
+TABLE(SeriesQuery, "which curves");
+
 static const struct http_schema_item Log_items[] = {
     ITEM(log, STRING, "worker's number, or prepare", MUST),
     ITEM(attempt, INT, "of the job", MUST),

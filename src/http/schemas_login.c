@@ -45,3 +45,23 @@ static const struct http_schema_item LoginDevice_items[] = {
     ITEM(expires_in, INT, "seconds until it is too late", MUST),
     {0}};
 TABLE(LoginDevice, "what a device shows");
+
+static const struct http_schema_item SessionNew_items[] = {
+    ITEM(token, STRING, "a token of the user", .min = 1, .max = 200, NO_NUL),
+    ITEM(link, STRING, "instead: of the address that `trainyard ui` shows", .min = 1,
+         .max = 200, NO_NUL),
+    {0}};
+TABLE(SessionNew, "what a session is opened with");
+
+static const struct http_schema_item Session_items[] = {
+    ITEM(name, STRING, "the user", MUST),
+    ITEM(role, STRING, "what the session may do", .words = ROLE_WORDS, MUST),
+    ITEM(projects, STRINGS, "whose jobs are seen, too", MUST),
+    ITEM(leads, STRINGS, "those of them that are administered", MUST),
+    ITEM(csrf, STRING,
+         "for the header X-Trainyard-Csrf of every change; absent: not by a cookie"),
+    ITEM(expires, TIME, "when it ends; absent: never"),
+    ITEM(version, STRING, "of the server", MUST),
+    ITEM(queue, BOOL, "this server admits jobs", MUST),
+    {0}};
+TABLE(Session, "a session of a browser");

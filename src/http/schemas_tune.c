@@ -32,6 +32,7 @@ static const struct http_schema_item Experiment_items[] = {
     ITEM(created, INT, "milliseconds since 1970", MUST),
     ITEM(tuner, STRING, "its name, or its Python class", MUST),
     ITEM(seed, INT, "of the tuner", MUST),
+    ITEM(maximize, BOOL, "higher results are better; of the first objective", MUST),
     ITEM(error, STRING, "why it failed; empty: it did not", MUST),
     ITEM(dir, STRING, "its folder, on the server", MUST),
     ITEM(held, STRING,

@@ -65,8 +65,11 @@ static void add_headers(struct http_call *c, struct MHD_Response *r)
 {
     char number[24];
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(r, "Cache-Control", "no-store");
-    MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
+    MHD_add_response_header(r, "Cache-Control", c->cache ? c->cache : "no-store");
+    MHD_add_response_header(r, "Content-Security-Policy",
+                            c->policy ? c->policy : "default-src 'none'");
+    MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
     if (c->type && c->status != 204)
         MHD_add_response_header(r, "Content-Type", c->type);
     if (c->hang_up)

@@ -151,7 +151,8 @@ void tune_report_experiment(const struct experiment *e, bool alive, const char *
                (intmax_t)e->limits.seconds, (intmax_t)e->limits.trial_seconds,
                (intmax_t)(e->spent_ms / 1000), (intmax_t)e->set.created);
     put_key(b, "tuner", e->set.tuner_class ? e->set.tuner_class : e->set.tuner);
-    buf_printf(b, ", \"seed\": %ju, ", (uintmax_t)experiment_seed(e));
+    buf_printf(b, ", \"seed\": %ju, \"maximize\": %s, ", (uintmax_t)experiment_seed(e),
+               experiment_maximizes(e, 0) ? "true" : "false");
     put_key(b, "error", e->error);
     buf_puts(b, ", ");
     put_key(b, "dir", e->dir);

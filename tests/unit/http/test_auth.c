@@ -56,6 +56,27 @@ static void a_token_can_do_what_both_it_and_its_user_may(void)
     store_close(s);
 }
 
+static void a_link_opens_once_and_is_no_token(void)
+{
+    struct store *s = open_store("links.db");
+    struct http_auth *a = http_auth_create();
+    struct http_caller c;
+    char link[AUTH_TOKEN_SIZE], token[AUTH_TOKEN_SIZE];
+    make_user(s, "ann", "submitter");
+    make_token(s, "ann", "submitter", 0, token);
+    CHECK_INT(http_auth_link_make(s, "ann", link, NULL), RC_OK);
+    CHECK_INT(strlen(link), 67);
+    CHECK_INT(http_auth_find(a, s, link, &c, NULL), RC_INVAL);
+    CHECK_INT(http_auth_link_use(s, token, &c, NULL), RC_INVAL);
+    CHECK_INT(http_auth_find(a, s, token, &c, NULL), RC_OK); /* it was not used up */
+    CHECK_INT(http_auth_link_use(s, link, &c, NULL), RC_OK);
+    CHECK_STR(c.name, "ann");
+    CHECK_INT(c.role, ROLE_SUBMITTER);
+    CHECK_INT(http_auth_link_use(s, link, &c, NULL), RC_INVAL);
+    http_auth_destroy(a);
+    store_close(s);
+}
+
 static void what_is_no_token_is_refused_alike(void)
 {
     struct store *s = open_store("wrong.db");
@@ -134,6 +155,7 @@ static void the_first_start_makes_an_admin_once(void)
 
 static const struct tap_case cases[] = {
     TAP(a_token_can_do_what_both_it_and_its_user_may),
+    TAP(a_link_opens_once_and_is_no_token),
     TAP(what_is_no_token_is_refused_alike),
     TAP(expired_disabled_and_deleted_tokens_are_refused),
     TAP(the_first_start_makes_an_admin_once),
