@@ -16,7 +16,8 @@
 
 struct export_conf {
     const char *export_dir, *checkpoint, *model_dir, *asset_files, *additional,
-        *sample_input, *edit_config_json, *table_type, *sequence_table_type;
+        *sample_input, *edit_config_json, *table_type, *sequence_table_type, *format,
+        *python;
     struct opt_list set;
     int64_t sample_rows, threads;
     bool json, overwrite, cost;
@@ -35,6 +36,12 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct export_conf, sequence_table_type, "same",
                 "same|f32|bf16|f16|int8|int4|int2",
                 "data type of the tables of sequences")},
+    {OPT_CHOICE(struct export_conf, format, "trainyard", "trainyard|torchscript",
+                "torchscript: also scripted_model.pt, which TorchEasyRec's predictor "
+                "loads; made by the torch of --python")},
+    {OPT_TEXT(struct export_conf, python, "python3",
+              "interpreter with torch, for --format torchscript"),
+     .meta = "PROGRAM"},
     {OPT_BOOL(
         struct export_conf, cost, "true",
         "with another --table-type than f32: evaluate both and print the difference, "
@@ -123,6 +130,11 @@ static enum rc print_summary(const struct export_conf *c,
             buf_printf(&b, ", \"f32\": %.9g, \"%s\": %.9g, \"rows\": %jd}", cost->before,
                        small_type(c), cost->after, (intmax_t)cost->rows);
         }
+        if (s->scripted.version[0]) {
+            buf_puts(&b, ", \"torchscript\": {\"torch\": ");
+            buf_json_str(&b, s->scripted.version, strlen(s->scripted.version));
+            buf_printf(&b, ", \"difference\": %.3g}", s->scripted.difference);
+        }
         buf_puts(&b, "}\n");
     } else {
         buf_printf(&b,
@@ -131,6 +143,11 @@ static enum rc print_summary(const struct export_conf *c,
                    s->checkpoint, c->export_dir, (intmax_t)s->tables,
                    (intmax_t)s->table_rows, c->table_type, (intmax_t)s->dense,
                    (intmax_t)s->samples, (double)s->bytes / 1e6);
+        if (s->scripted.version[0])
+            buf_printf(&b,
+                       "scripted_model.pt by torch %s, scores of the sample rows within "
+                       "%.1e\n",
+                       s->scripted.version, s->scripted.difference);
         if (cost->metric[0])
             buf_printf(&b, "%s %.6f, with %s tables %.6f (%+.6f) on %jd rows\n",
                        cost->metric, cost->before, small_type(c), cost->after,
@@ -173,6 +190,7 @@ static enum rc export_here(const void *conf, const struct opt_args *args, struct
                                              : c->sequence_table_type),
             .farm_hash = config_farm_hash(),
             .overwrite = c->overwrite,
+            .torchscript = strcmp(c->format, "torchscript") == 0 ? c->python : NULL,
             .pool = pool};
         rc = train_export_write(&config, &o, &diags, &summary, err);
     }
@@ -200,6 +218,8 @@ static const struct cmd_example examples[] = {
      "trainyard export pipeline.config --export-dir model"},
     {"a given checkpoint, with tables a quarter of the size",
      "trainyard export c.config --checkpoint m/model.ckpt-9 --table-type int8 --export-dir x"},
+    {"for TorchEasyRec's predictor too",
+     "trainyard export c.config --export-dir x --format torchscript --python venv/bin/python3"},
     {0},
 };
 

@@ -191,6 +191,40 @@ what_cannot_be_exported_leaves_nothing()
     [ -z "$(find . -name '*.tmp')" ] || fail "something temporary is left"
 }
 
+# What torch makes of it is compared by tests/interop/torchscript.sh; here, what is handed to it.
+a_scripted_model_needs_torch()
+{
+    model
+    printf '#!/bin/sh\necho "no torch: none here" >&2\nexit 1\n' >bare
+    printf '#!/bin/sh\ncat >program.py\n[ "$2" = --probe ] && { echo 9.8; exit 0; }\n%s\n' \
+        'cp "$2"/features.safetensors seen && echo scripted >"$2"/scripted_model.pt && echo "{\"difference\": 1e-8}"' >made
+    printf '#!/bin/sh\n[ "$2" = --probe ] && { echo 9.8; exit 0; }\necho "the op Odd" >&2\nexit 1\n' >odd
+    chmod +x bare made odd
+    run "$TRAINYARD" export c.config --export-dir x --format torchscript --python ./bare
+    status 2
+    err_has "error[E2018]: --format torchscript needs a Python with torch; './bare' says: no torch: none here. Name another with --python"
+    run "$TRAINYARD" export c.config --export-dir x --format torchscript --python ./nowhere
+    status 2
+    err_has "E2018"
+    err_has "./nowhere"
+    run "$TRAINYARD" export c.config --export-dir x --format torchscript --python ./odd
+    status 2
+    err_has "error[E2019]: no scripted model (exit status 1): the op Odd"
+    run "$TRAINYARD" export c.config --export-dir x --format torchscript --python ./made --sample-rows 0
+    status 2
+    err_has "--sample-rows must be at least 1"
+    [ ! -e x ] || fail "a failed export left a directory"
+    run "$TRAINYARD" export c.config --export-dir x --format torchscript --python ./made
+    status 0
+    out_has "scripted_model.pt by torch 9.8, scores of the sample rows within 1.0e-08"
+    check "the program is the one of python/" cmp program.py "$TY_SOURCE/python/trainyard_torchscript.py"
+    check "features are there" grep -q 'pid.lengths' seen
+    run "$TRAINYARD" predict --model x --input data/eval --output p.csv
+    status 0
+    run cat x/manifest.json
+    json '{"scripted_model.pt", "features.safetensors"} <= {f["name"] for f in d["files"]}'
+}
+
 without_data_there_are_no_samples()
 {
     model
@@ -217,4 +251,4 @@ a_full_disk_leaves_nothing()
 tap_cases export_writes_a_directory_that_is_whole tables_become_smaller what_small_tables_cost_is_printed \
     tables_of_sequences_have_a_type_of_their_own \
     a_directory_that_exists_is_left_alone what_cannot_be_exported_leaves_nothing \
-    without_data_there_are_no_samples a_full_disk_leaves_nothing
+    a_scripted_model_needs_torch without_data_there_are_no_samples a_full_disk_leaves_nothing

@@ -9,6 +9,7 @@
  *     model.onnx           the graph behind the embeddings
  *     samples.parquet      some rows,
  *     samples.safetensors  and what graph and model make of them
+ *     scripted_model.pt    TorchScript, with features.safetensors; when it is asked for
  *
  * docs/export.md has the form in full. A directory appears under its name when all of it
  * is written, synced and has been loaded once. Nothing in it is changed afterwards.
@@ -19,6 +20,7 @@
 #include "ckpt/ckpt.h"
 #include "text/conf.h"
 #include "train/export/scorer.h"
+#include "train/export/torchscript.h"
 
 #define EXPORT_FORMAT 1 /* version of the directory's form */
 
@@ -42,6 +44,8 @@ struct train_export_options {
     enum train_export_tables sequence_tables; /* of features that are not pooled */
     bool farm_hash;
     bool overwrite;
+    const char
+        *torchscript;  /* the Python that also makes scripted_model.pt; NULL: none */
     struct pool *pool; /* borrowed */
 };
 
@@ -52,9 +56,10 @@ struct train_export_summary {
     char checkpoint[512], why[EXPORT_WHY_SIZE];
     char note[EXPORT_NOTE_SIZE]; /* what had to be left out; "": nothing */
     int64_t step, tables, table_rows, table_bytes, dense, samples, bytes;
+    struct train_torchscript scripted; /* when it was asked for */
 };
 
-/* `conf` is a pipeline. E2001, E2006, E2008; what the checkpoint and the data report. On
+/* `conf` is a pipeline. E2001, E2006, E2008, E2018, E2019; what the checkpoint and the data report. On
  * failure nothing is left behind.
  */
 enum rc train_export_write(const struct conf *conf,

@@ -16,6 +16,7 @@
 #define EXPORT_ONNX "model.onnx"
 #define EXPORT_ROWS "samples.parquet"
 #define EXPORT_SAMPLES "samples.safetensors"
+#define EXPORT_FEATURES "features.safetensors"
 
 /* Models of two towers have a graph for each, beside the whole. */
 static const struct {
@@ -45,6 +46,13 @@ enum rc train_export_put_samples(struct train_session *s,
 /* Runs them again. RC_FORMAT E2005. */
 enum rc train_export_check_samples(struct train_session *s, const char *dir,
                                    struct err *err) MUST_CHECK;
+
+/* samples_features.c: the features of rows as EXPORT_FEATURES, in the names of TorchEasyRec's
+ * batches: <feature>.values, .lengths, .weights, .key_lengths.
+ */
+enum rc train_export_put_features(const struct feature_plan *plan,
+                                  const struct feature_batch *b, const char *dir,
+                                  struct err *err) MUST_CHECK;
 
 /* assets.c: files that features read, copied to `dir`; the tree is changed to name the
  * copies. `from` is where relative paths start (NULL: here). E2008.

@@ -33,12 +33,14 @@ static enum rc put_files(const char *dir, struct buf *b, int64_t *bytes, struct 
     enum rc rc = fs_list(dir, &names, err);
     *bytes = 0;
     buf_puts(b, "  \"files\": [");
-    for (size_t i = 0; i < names.n && !rc; i++) {
+    for (size_t i = 0, n = 0; i < names.n && !rc; i++) {
+        if (strcmp(names.at[i], EXPORT_MANIFEST) == 0) /* which this replaces */
+            continue;
         char *path = fs_join(dir, names.at[i]);
         struct fs_map map = {0};
         rc = fs_map(path, &map, err);
         if (!rc) {
-            buf_printf(b, "%s\n    {", i ? "," : "");
+            buf_printf(b, "%s\n    {", n++ ? "," : "");
             put_str(b, "name", names.at[i]);
             buf_printf(b, ", \"bytes\": %zu, \"crc32c\": \"%08" PRIx32 "\"}", map.n,
                        hash_crc32c(0, map.data, map.n));
@@ -64,6 +66,8 @@ static void put_tables(const struct train_export_about *x, struct buf *b)
         buf_printf(b, ", \"rows\": %jd, \"dim\": %jd, ", (intmax_t)t->rows,
                    (intmax_t)t->dim);
         put_str(b, "type", train_export_tables_name(train_export_type_of(x->options, t)));
+        if (t->keyed.kind != KEYED_NONE)
+            buf_puts(b, ", \"keyed\": true");
         buf_putc(b, '}');
         mem_free(name);
     }
@@ -103,8 +107,24 @@ static void put_columns(const struct model *m, const struct nn_val *v, struct bu
         }
         if (in->first_only)
             buf_puts(b, ", \"first_only\": true");
+        if (in->unweighted)
+            buf_puts(b, ", \"unweighted\": true");
         buf_putc(b, '}');
         first = false;
+    }
+}
+
+/* Sequences: whose lengths count, and how many steps at most (0: all). */
+static void put_axes(const struct model *m, struct buf *b)
+{
+    buf_puts(b, "],\n    \"axes\": [");
+    for (size_t i = 0; i < m->axes.n; i++) {
+        const struct model_axis *a = &m->axes.at[i];
+        buf_puts(b, i ? ", {" : "{");
+        put_str(b, "name", graph_axis_name(m->graph, a->axis));
+        buf_puts(b, ", ");
+        put_str(b, "leader", a->leader->name);
+        buf_printf(b, ", \"max_length\": %jd}", (intmax_t)a->max_length);
     }
 }
 
@@ -133,7 +153,10 @@ static enum rc put_onnx(const struct train_export_about *x, const char *dir,
         const struct nn_shape *s = nn_val_shape(in.vals[i]);
         buf_printf(b, "%s\n    {", i ? "," : "");
         put_str(b, "name", nn_val_name(in.vals[i]));
-        buf_printf(b, ", \"width\": %jd, ", (intmax_t)nn_shape_width(s));
+        buf_printf(b, ", \"width\": %jd, \"dims\": [", (intmax_t)nn_shape_width(s));
+        for (int k = 0; k < s->n_dims; k++)
+            buf_printf(b, k ? ", %jd" : "%jd", (intmax_t)s->dims[k]);
+        buf_puts(b, "], ");
         put_str(b, "axis", graph_axis_name(g, s->axis));
         buf_puts(b, ", \"columns\": [");
         put_columns(x->session->model, in.vals[i], b);
@@ -147,6 +170,7 @@ static enum rc put_onnx(const struct train_export_about *x, const char *dir,
             buf_json_str(b, mask, strlen(mask));
             mem_free(mask);
         }
+    put_axes(x->session->model, b);
     buf_puts(b, "],\n    \"outputs\": [");
     for (size_t i = 0; i < n; i++) {
         buf_puts(b, i ? ", {" : "{");

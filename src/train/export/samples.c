@@ -251,6 +251,8 @@ enum rc train_export_put_samples(struct train_session *s,
         rc = train_scorer_run(scorer, b, err);
     if (!rc)
         rc = put_outputs(s, dir, err);
+    if (!rc && o->torchscript)
+        rc = train_export_put_features(s->plan, scorer->features, dir, err);
     if (!rc)
         rc = write_rows(b, dir, err);
     if (!rc)

@@ -161,6 +161,11 @@ static enum rc put_all(const struct conf *conf, const struct train_export_option
         rc = graph_wait(s->model->graph, err);
     if (!rc)
         rc = train_export_put_manifest(&about, dir, &out->bytes, err);
+    if (!rc && o->torchscript) {
+        rc = train_torchscript_write(o->torchscript, dir, &out->scripted, err);
+        if (!rc) /* with the files that there are now */
+            rc = train_export_put_manifest(&about, dir, &out->bytes, err);
+    }
     out->samples = about.samples;
     out->step = about.step;
     return rc;
@@ -200,6 +205,17 @@ static enum rc check_extra(const char *json, struct err *err)
     return rc;
 }
 
+/* A scripted model is compared with the scores of sample rows. */
+static enum rc check_torchscript(const struct train_export_options *o,
+                                 struct train_torchscript *out, struct err *err)
+{
+    if (o->sample_rows == 0)
+        return err_coded(err, RC_INVAL, E2019,
+                         "--format torchscript compares the scores of sample rows: "
+                         "--sample-rows must be at least 1");
+    return train_torchscript_probe(o->torchscript, out, err);
+}
+
 /* Only an export is replaced, as a whole, and only when that is asked for: a directory
  * with anything else in it may be the user's home.
  */
@@ -232,6 +248,8 @@ enum rc train_export_write(const struct conf *conf, const struct train_export_op
     if (check_dir(o, err))
         return RC_INVAL;
     if (check_extra(o->extra_config, err))
+        return RC_INVAL;
+    if (o->torchscript && check_torchscript(o, &summary.scripted, err))
         return RC_INVAL;
     char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
     char *beside = mem_printf("%s/.%s.tmp", dir, base);
