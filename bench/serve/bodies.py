@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bodies.py EXPORT ROWS.jsonl ITEMS OUT - requests of one user and ITEMS candidates each, made from
-rows of the data, and a script that has wrk post them in turn."""
+"""bodies.py EXPORT ROWS.jsonl ITEMS OUT ROWS-OUT.jsonl - requests of one user and ITEMS candidates each, made from
+rows of the data, and a script that has wrk post them in turn; the first request as rows, for the peer."""
 import json
 import sys
 
-EXPORT, ROWS, ITEMS, OUT = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+EXPORT, ROWS, ITEMS, OUT, FLAT = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5]
 REQUESTS = 50
 
 
@@ -28,6 +28,10 @@ def main():
     with open(ROWS, encoding='utf-8') as f:
         rows = [json.loads(x) for x in f]
     bodies = []
+    user, items = rows[0], [rows[k * 7 % len(rows)] for k in range(ITEMS)]
+    with open(FLAT, 'w', encoding='utf-8') as f:
+        for r in items:
+            f.write(json.dumps({k: user[k] if side.get(k) == 'user' else v for k, v in r.items()}) + '\n')
     for i in range(REQUESTS):
         user = rows[i * 37 % len(rows)]
         items = [rows[(i * 101 + k * 7) % len(rows)] for k in range(ITEMS)]

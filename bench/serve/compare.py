@@ -2,7 +2,11 @@
 """Trains two example models for a few steps, exports and serves them, and lets wrk ask; see
 bench/serve/run. One thread of the server on the first core, one connection of wrk on the second:
 what is measured is the time of a request, not a queue. A row is short when the processor time of a
-request is above the bar, in milliseconds: neighbours on the machine change the latency more."""
+request is above the bar, in milliseconds: neighbours on the machine change the latency more.
+
+The peer is onnxruntime with one thread in a process of its own, on the graph of the same export and the rows of the first
+request; it gets the inputs of the graph, ours makes them from JSON. A row is short when ours answers fewer than PEER_BAR
+times the requests of the peer; processor time is beside it, for machines with neighbours."""
 import json
 import os
 import platform
@@ -14,7 +18,9 @@ import time
 
 TRAINYARD = os.path.abspath(os.environ.get('TRAINYARD', 'build/release/trainyard'))
 SECONDS = os.environ.get('SECONDS_EACH', '10')
+ONLY = os.environ.get('ONLY')  # one case, e.g. 'din f32'; nothing is written then
 ITEMS = 200
+PEER_BAR = 1.5
 # case, example, what export is told, bar of the processor time in ms
 CASES = [
     ('din f32', 'din-taobao', [], 8.0),
@@ -65,6 +71,19 @@ def measure(export, script):
             'cpu_ms': used / n * 1e3, 'errors': int(errors)}
 
 
+def ask_peer(source, config, i, options):
+    """The same model with the rows of a request as samples, under onnxruntime."""
+    trainyard('data', 'convert', 'request.jsonl', 'request.parquet', '--overwrite')
+    trainyard('export', config, '--export-dir', f'p{i}', '--sample-input', 'request.parquet', '--sample-rows', str(ITEMS),
+              *options)
+    with open(f'p{i}/manifest.json', encoding='utf-8') as f:
+        names = [o['name'] for o in json.load(f)['onnx']['outputs']]
+    outputs = [o for o in ('probs', 'probs_ctr') if o in names]
+    out = subprocess.run([sys.executable, f'{source}/bench/serve/peer.py', f'p{i}', SECONDS, *outputs], check=True,
+                         capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
 def cpu():
     with open('/proc/cpuinfo', encoding='utf-8') as f:
         m = re.search(r'model name\s*: (.*)', f.read())
@@ -77,23 +96,33 @@ def main():
         os.chdir(top)
         trainyard('data', 'gen', 'taobao', '--rows', '20000', '--files', '1', '--out', 'taobao')
         trainyard('data', 'convert', 'taobao/eval', 'rows.jsonl')
-        print(f"{'case':10} {'p50 ms':>8} {'p99 ms':>8} {'requests/s':>11} {'items/s':>10} {'cpu ms':>7} {'bar':>5}")
+        print(f"{'case':10} {'p50 ms':>8} {'p99 ms':>8} {'requests/s':>11} {'items/s':>10} {'cpu ms':>7} {'bar':>5}      "
+              f"{'onnxruntime p50':>15} {'p99':>8} {'requests/s':>11} {'cpu ms':>7} {'ours':>6} (bar {PEER_BAR}x)")
         trained = set()
         for i, (case, example, options, bar) in enumerate(CASES):
+            if ONLY and ONLY != case:
+                continue
             config = f'{source}/examples/{example}.config'
             if example not in trained:
                 trainyard('train', config, '--set', 'train_config.num_steps=15')
                 trained.add(example)
             trainyard('export', config, '--export-dir', f'x{i}', *options)
             subprocess.run([sys.executable, f'{source}/bench/serve/bodies.py', f'x{i}', 'rows.jsonl', str(ITEMS),
-                            'wrk.lua'], check=True, capture_output=True)
+                            'wrk.lua', 'request.jsonl'], check=True, capture_output=True)
             r = measure(f'x{i}', 'wrk.lua')
-            good = r['cpu_ms'] <= bar and r['errors'] == 0
-            short |= not good
-            rows.append({'case': case, 'items': ITEMS, **r, 'bar_cpu_ms': bar, 'ok': good})
+            p = ask_peer(source, config, i, options)
+            times = r['requests_per_s'] / p['requests_per_s']
+            good, ahead = r['cpu_ms'] <= bar and r['errors'] == 0, times >= PEER_BAR
+            short |= not (good and ahead)
+            rows.append({'case': case, 'items': ITEMS, **r, 'bar_cpu_ms': bar, 'ok': good, 'peer': p, 'times_peer': times,
+                         'bar_times_peer': PEER_BAR, 'ok_peer': ahead})
             print(f"{case:10} {r['p50_ms']:8.2f} {r['p99_ms']:8.2f} {r['requests_per_s']:11.1f} "
-                  f"{r['requests_per_s'] * ITEMS:10.0f} {r['cpu_ms']:7.2f} {bar:5.1f} {'ok' if good else 'short'}", flush=True)
+                  f"{r['requests_per_s'] * ITEMS:10.0f} {r['cpu_ms']:7.2f} {bar:5.1f} {'ok' if good else 'short':5} "
+                  f"{p['p50_ms']:14.2f} {p['p99_ms']:8.2f} {p['requests_per_s']:11.1f} {p['cpu_ms']:7.2f} {times:5.2f}x {'ok' if ahead else 'short'}",
+                  flush=True)
         os.chdir(source)
+    if ONLY:
+        sys.exit(short)
     with open('bench/results/serve.json', 'w', encoding='utf-8') as f:
         json.dump({'machine': cpu(), 'load': os.getloadavg()[0], 'when': time.strftime('%Y-%m-%d'), 'rows': rows},
                   f, indent=1)
