@@ -126,6 +126,11 @@ bench-data: build ## measure the readers and writers of data files
 bench-gpu: ## measure the training step on an NVIDIA card beside PyTorch's
 	@bench/gpu/run
 
+.PHONY: bench-gpu-quality
+bench-gpu-quality: cuda ## compare AUC of models trained on an NVIDIA card and on the CPU (QUALITY_DATA=DIR)
+	@for name in frappe census ml1m likes; do python3 bench/quality/prepare.py "$${QUALITY_DATA:-../shared/data}" build/quality $$name; done
+	@python3 bench/gpu/quality.py build/cuda/trainyard build/quality
+
 bench-tune: build ## measure the tuners beside Optuna
 	@tools/bench build/release tune
 

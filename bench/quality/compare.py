@@ -11,7 +11,8 @@ import platform
 import subprocess
 import sys
 
-from cases import CASES, config
+from cases import CASES
+from ours import measure, run, text_of
 from source import closure
 from texts import FIRST
 
@@ -32,16 +33,6 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def measure(case):
-    """What is compared: the exact AUC, or a metric that the case's config asks for."""
-    return case.get('measure', 'exact_auc')
-
-
-def result(lines, case):
-    """The measure of each task of a line of JSON."""
-    return [lines[f'{measure(case)}_{t}' if t else measure(case)] for t in case['tasks']]
-
-
 def kept(prefix, key, make):
     """A result is kept in OUT as long as what it was made from is the same."""
     path = f'{OUT}/{prefix}-{hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]}.json'
@@ -54,40 +45,14 @@ def kept(prefix, key, make):
         return json.load(f)
 
 
-def run_ours(name, case, seed, text):
-    folder, run = f"{OUT}/{case['data']}", f"{OUT}/run-{name.replace(' ', '-')}-{seed}"
-    os.makedirs(run, exist_ok=True)
-    subprocess.run(['rm', '-rf', f'{run}/m'], check=True)
-    with open(f'{run}/pipeline.config', 'w') as f:
-        f.write(text)
-    command = [TRAINYARD, 'train', 'pipeline.config', '--seed', str(seed), '--threads', THREADS]
-    done = subprocess.run(command, cwd=run, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f'{name}: {done.stderr}')
-    with open(f'{run}/m/train_eval_result_v2.txt') as f:
-        lines = [json.loads(x) for x in f]
-    best = max(lines, key=lambda x: sum(result(x, case)))
-    command = [TRAINYARD, 'eval', 'pipeline.config', '--checkpoint', f"m/model.ckpt-{best['global_step']}",
-               '--eval-input', f'{folder}/test/*.csv', '--json', '--threads', THREADS]
-    done = subprocess.run(command, cwd=run, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f'{name}: {done.stderr}')
-    subprocess.run(['rm', '-rf', run], check=True)
-    return result(json.loads(done.stdout), case)
-
-
 def data_sizes(case):
     return {s: os.path.getsize(f"{OUT}/{case['data']}/{s}") for s in ('data.npz', 'sizes.json')}
 
 
 def ours(name, case, seed):
-    folder = f"{OUT}/{case['data']}"
-    with open(f'{folder}/sizes.json') as f:
-        sizes = json.load(f)
-    with open(f'{folder}/train/part.csv') as f:
-        numbers = sum(c.startswith('n') for c in f.readline().strip().split(','))
-    text = config(case, sizes, folder, numbers)
-    return kept('ours', [PROGRAM, text, seed, data_sizes(case)], lambda: run_ours(name, case, seed, text))
+    text = text_of(case, f"{OUT}/{case['data']}")
+    return kept('ours', [PROGRAM, text, seed, data_sizes(case)],
+                lambda: run(TRAINYARD, OUT, name, case, seed, text, ['--threads', THREADS]))
 
 
 def environment():
