@@ -45,7 +45,7 @@ struct server_conf {
         *ldap_bind_dn, *ldap_password_file, *ldap_role;
     struct opt_list ldap_group;
     struct opt_list host;
-    int64_t threads, max_body, user_storage, min_free, job_log_size;
+    int64_t threads, max_body, user_storage, user_jobs, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
     const char *advertise, *peer_ca, *artifacts;
     bool no_queue;
@@ -70,6 +70,8 @@ static const struct opt opts[] = {
               "maximum size of a request body")},
     {OPT_SIZE(struct server_conf, user_storage, "0", 0, INT64_MAX,
               "bytes of uploads and models that one user may store; 0: no limit")},
+    {OPT_INT(struct server_conf, user_jobs, "20000", 0, INT64_MAX,
+             "jobs of one user that may wait or run at a time; 0: no limit")},
     {OPT_SIZE(struct server_conf, min_free, "512m", 0, INT64_MAX,
               "free bytes of the disk below which no job starts and no upload is taken")},
     {OPT_SIZE(
@@ -331,6 +333,7 @@ static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
     s->p.p.gate = s->policy ? team_policy_gate(s->policy) : NULL;
     s->p.p.isolation = s->isolate.on ? &s->isolate.jobs : NULL;
     s->p.p.served = true;
+    s->p.p.most_jobs = c->user_jobs;
     if (!rc && c->artifacts)
         rc = open_artifacts(c->artifacts, &s->p.p, &s->artifacts, err);
     if (!rc)

@@ -44,6 +44,7 @@ struct job_place {
     const struct job_gate *gate; /* asked about jobs of a server's users; NULL: none */
     bool served;           /* a server's: its keys are not its users' (job/access.h) */
     const char *artifacts; /* s3://bucket/prefix of a server; NULL: all lies in `dir` */
+    int64_t most_jobs;     /* of a server's user that wait or run; 0: no limit */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 

@@ -24,7 +24,11 @@
 #include "job/isolation.h"
 #include "job/metric.h"
 #include "job/secret.h"
+#include "job/state.h"
 #include "job/status.h"
+
+#define SPEC_MOST ((size_t)64 << 20)
+#define GUEST_SPEC_MOST ((size_t)1 << 20) /* of a server's user */
 
 /* Relative paths of inputs and outputs become absolute: the job runs elsewhere. */
 static void absolute_paths(struct job_spec *s, const char *field, const char *cwd)
@@ -165,6 +169,20 @@ static enum rc pass_gate(const struct job_place *p, const struct job_spec *s,
     return p->gate->check(p->gate->arg, p, s, p->isolation ? &g->stricter : NULL, err);
 }
 
+/* Every job takes room in the store and on the disk, long before it starts. */
+static enum rc check_number(const struct job_place *p, struct err *err)
+{
+    int64_t n = 0;
+    if (p->most_jobs <= 0 || !job_access_is_guest(p))
+        return RC_OK;
+    enum rc rc = store_count_in(p->store, p->owner, job_live_states(), &n, err);
+    if (!rc && n >= p->most_jobs)
+        rc = err_coded(err, RC_INVAL, E3023,
+                       "%jd jobs of '%.100s' wait or run, the most (--user-jobs)",
+                       (intmax_t)n, p->owner);
+    return rc;
+}
+
 static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
                          struct given *g, struct err *err)
 {
@@ -195,7 +213,7 @@ static enum rc check_all(const struct job_place *p, struct job_spec *s, const ch
     return rc;
 }
 
-static enum rc fill_in(struct job_spec *s, const char *cwd, struct err *err)
+static enum rc fill_in(struct job_spec *s, const char *cwd, size_t most, struct err *err)
 {
     absolute_paths(s, "input", cwd);
     absolute_paths(s, "output", cwd);
@@ -209,10 +227,16 @@ static enum rc fill_in(struct job_spec *s, const char *cwd, struct err *err)
         mem_free(full);
     }
     struct buf b;
-    buf_init(&b, 64 << 20);
+    buf_init(&b, SPEC_MOST);
     job_spec_print(s, &b);
     struct job_spec again;
     enum rc rc = buf_check(&b, err);
+    if (!rc && b.n > most)
+        rc = err_coded(
+            err, RC_INVAL, E3023,
+            "the description of the job takes %zu KiB, more than %zu; put what is "
+            "large into a file of the program or an input",
+            b.n >> 10, most >> 10);
     if (!rc)
         rc = job_spec_from_json(buf_str(&b), &again, err);
     buf_release(&b);
@@ -428,11 +452,13 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
         *out = r;
         return RC_OK;
     }
-    enum rc rc = pass_gate(p, s, &given, err);
+    enum rc rc = check_number(p, err);
+    if (!rc)
+        rc = pass_gate(p, s, &given, err);
     if (!rc)
         rc = check_all(p, s, cwd, &given, err);
     if (!rc)
-        rc = fill_in(s, cwd, err);
+        rc = fill_in(s, cwd, job_access_is_guest(p) ? GUEST_SPEC_MOST : SPEC_MOST, err);
     if (!rc)
         rc = job_id_new(r.id, err);
     if (rc)

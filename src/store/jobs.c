@@ -459,6 +459,31 @@ enum rc store_counts_of(struct store *s, const struct store_filter *f,
     return rc;
 }
 
+enum rc store_count_in(struct store *s, const char *owner, const char *states, int64_t *n,
+                       struct err *err)
+{
+    struct query q = {.n = 0};
+    struct number found = {0};
+    struct arena a = {0};
+    buf_init(&q.sql, 1 << 16);
+    buf_puts(&q.sql, "SELECT count(*) FROM jobs WHERE 1 = 1");
+    add_states(&q, states, &a);
+    q.params[q.n++] = DB_TEXT(owner);
+    buf_printf(&q.sql, " AND owner || '' = $%zu", q.n); /* not by the index of owners */
+    struct store_db_call call = {.sql = buf_str(&q.sql),
+                                 .at = q.params,
+                                 .n = q.n,
+                                 .fn = take_number,
+                                 .arg = &found,
+                                 .once = true};
+    enum rc rc = s->db->run(s->state, &call, NULL, err);
+    buf_release(&q.sql);
+    arena_release(&a);
+    if (!rc)
+        *n = found.v;
+    return rc;
+}
+
 enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_t *n,
                      struct err *err)
 {

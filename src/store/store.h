@@ -151,6 +151,11 @@ enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_
 enum rc store_counts_of(struct store *s, const struct store_filter *f,
                         struct store_count *out, size_t max, size_t *n,
                         struct err *err) MUST_CHECK;
+/* How many jobs of `owner` are in one of these states ("Running,Queuing"). For states that few
+ * jobs are in: however many others the owner has costs nothing.
+ */
+enum rc store_count_in(struct store *s, const char *owner, const char *states, int64_t *n,
+                       struct err *err) MUST_CHECK;
 /* Events with a number above `after`, in order. */
 enum rc store_events_get(struct store *s, const char *id, int64_t after, size_t limit,
                          struct store_events *out, struct err *err) MUST_CHECK;

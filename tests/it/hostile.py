@@ -201,6 +201,21 @@ def arrays_of_others(token, alice):
     ask("POST", f"/api/v1/jobs/{own}/stop", {"force": True}, token=token)
 
 
+def floods_of_jobs(token):
+    """Jobs that wait take room: there are so many of a user, and none is described by a book."""
+    must(submit(token, "true", env={"A": "x" * (2 << 20)}) is None, "room in the store, by one job")
+    jobs = [submit(token, "sleep 60")]
+    for _ in range(60):
+        jobs.append(submit(token, "true", after=jobs[:1]))
+    must(None in jobs, "room in the store, by many jobs")
+    status, _, answer = ask("POST", "/api/v1/jobs", {"command": "true"}, token=token)
+    must(status == 429 and answer["code"] == "E3023", "one more job", status, answer)
+    for job in reversed([j for j in jobs if j]):
+        ask("POST", f"/api/v1/jobs/{job}/stop", {"force": True}, token=token)
+    for job in [j for j in jobs if j]:
+        wait(token, job)
+
+
 def snapshots_of_others(token, alice):
     """To know a SHA-256 is not to have what it names."""
     text = b"alices program, a secret"
@@ -678,6 +693,7 @@ def main():
     snapshots_of_others(mallory, alice)
     small_uploads_that_grow(mallory)
     arrays_of_others(mallory, alice)
+    floods_of_jobs(mallory)
     links_under_mounts(mallory)
     smuggling(mallory)
     garbled(mallory)

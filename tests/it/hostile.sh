@@ -26,7 +26,7 @@ attack()
 s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(1800)' >silent.port &
     local silent=$!
     while [ ! -s silent.port ]; do sleep 0.1; done
-    "$@" "$TRAINYARD" server --oidc-issuer "http://127.0.0.1:$(cat silent.port)" --oidc-client-id ty --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
+    "$@" "$TRAINYARD" server --oidc-issuer "http://127.0.0.1:$(cat silent.port)" --oidc-client-id ty --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --user-jobs 50 --job-processes 64 \
         --job-file-size 8m --job-disk 64m --job-network none 2>server.log &
     server=$!
     wait_for_server
