@@ -12,7 +12,7 @@ import { Ago, Command, Empty, Facts, Failure, Field, Loading, Page, State, Table
 import { Chart, type Curve } from "./chart";
 import { importance, TREES, type Importance } from "./forest";
 import { Bars, Parallel, Slice, type Axis } from "./plots";
-import { columnsOf, flatten, type Trial } from "./space";
+import { columnsOf, flatten, type Column, type Trial } from "./space";
 
 interface Experiment {
   id: string;
@@ -22,7 +22,7 @@ interface Experiment {
   status: string;
   managed: boolean;
   trials: Record<string, number>;
-  best: { trial?: number; value?: number; front?: unknown[] } | null;
+  best: { trial?: number; value?: number; front?: { trial: number }[] } | null;
   concurrency: number;
   max_trials: number;
   max_seconds: number;
@@ -131,6 +131,49 @@ function Limits({ e, changed }: { e: Experiment; changed: () => void }) {
   );
 }
 
+/** JSON with a line for every parameter. */
+function oneLineEach(space: unknown): string {
+  const rows = Object.entries(space as Record<string, unknown>).map(([k, v]) => `  ${JSON.stringify(k)}: ${JSON.stringify(v)}`);
+  return `{\n${rows.join(",\n")}\n}`;
+}
+
+/** Another search space, as in an NNI file; what was tried stays. */
+function Space({ e }: { e: string }) {
+  const path = `/experiments/${encodeURIComponent(e)}`;
+  const settings = useLive<{ space?: unknown }>((stop) => get(`${path}/settings`, stop), [e], 0);
+  const [text, setText] = useState<string>();
+  const [wrong, setWrong] = useState("");
+  const [saved, setSaved] = useState(false);
+  const { error, busy, act } = useAction();
+  if (!settings.data?.space) return null;
+  const shown = text ?? oneLineEach(settings.data.space);
+  const submit = (ev: Event) => {
+    ev.preventDefault();
+    let space: unknown;
+    try {
+      space = JSON.parse(shown);
+      setWrong("");
+    } catch (x) {
+      setWrong(String(x));
+      return;
+    }
+    void act(async () => {
+      await send("POST", `${path}/update`, { space });
+      setSaved(true);
+    });
+  };
+  return (
+    <form class="card" onSubmit={submit}>
+      <Field label={t("exp.space")} hint={t("exp.spaceHint")} {...(wrong ? { error: wrong } : {})}>
+        <textarea rows={8} spellcheck={false} readOnly={!may("submitter")} value={shown}
+          onInput={(ev) => { setSaved(false); setText(ev.currentTarget.value); }} />
+      </Field>
+      <Failure error={error} />
+      {may("submitter") && <button disabled={busy || text === undefined}>{t("common.save")}</button>} {saved && <span role="status">{t("exp.saved")}</span>}
+    </form>
+  );
+}
+
 /** Trials of the server's own experiments are its jobs; of others it has what they printed. */
 function trialName(x: Trial, e: Experiment) {
   const to = e.owner && x.job ? href(["jobs", x.job]) : href(["experiments", e.id], { tab: "log", trial: x.id });
@@ -180,6 +223,7 @@ function Overview({ e, s, changed }: { e: Experiment; s: Study; changed: () => v
           ]} />
         </section>
         <Limits e={e} changed={changed} key={e.id} />
+        <Space e={e.id} key={`space ${e.id}`} />
       </div>
       <section class="card">
         <h2>{t("exp.topTrials")}</h2>
@@ -306,6 +350,26 @@ function Weights({ s }: { s: Study }) {
   );
 }
 
+/** One objective against the other; trials that nothing beats are blue. */
+function Front({ e, s }: { e: Experiment; s: Study }) {
+  const front = new Set((e.best?.front ?? []).map((f) => f.trial));
+  const [first, second] = Object.keys(s.done[0]?.values ?? {});
+  const columns = useMemo((): Column[] => {
+    if (!first || !second) return [];
+    const numbers = s.done.map((x) => x.values?.[second] ?? 0);
+    return [{ name: `${first} / ${second}`, log: false, low: Math.min(...numbers), high: Math.max(...numbers), of: (x) => x.values?.[second] ?? null, label: (v) => `${second} ${number(v)}` }];
+  }, [s.done]);
+  const best = s.done.filter((x) => front.has(x.trial));
+  return (
+    <>
+      {columns.map((c) => <Slice key={c.name} column={c} trials={s.done} better={(_, x) => (front.has(x.trial) ? 1 : 0)} height={380} />)}
+      <Table label={t("exp.pareto")} head={[t("exp.trial"), ...Object.keys(best[0]?.values ?? {}), t("common.parameters")]}>
+        {best.map((x) => <tr key={x.id}><td class="num">{trialName(x, e)}</td>{Object.values(x.values ?? {}).map((v, i) => <td class="num" key={i}>{number(v)}</td>)}<td class="mono small">{plain(parametersText(x))}</td></tr>)}
+      </Table>
+    </>
+  );
+}
+
 function Intermediate({ s }: { s: Study }) {
   const curves = useMemo((): Curve[] => s.trials.filter((x) => x.intermediate.length > 1)
     .sort((a, b) => s.better(b.value ?? 0) - s.better(a.value ?? 0)).slice(0, 50)
@@ -337,7 +401,7 @@ function save(name: string, trials: Trial[]): void {
   URL.revokeObjectURL(a.href);
 }
 
-const VIEWS = ["overview", "table", "history", "parallel", "slices", "importance", "intermediate", "durations"] as const;
+const VIEWS = ["overview", "table", "history", "parallel", "slices", "importance", "intermediate", "durations", "pareto"] as const;
 type View = (typeof VIEWS)[number];
 
 export function ExperimentPage({ id }: { id: string }) {
@@ -356,7 +420,7 @@ export function ExperimentPage({ id }: { id: string }) {
     live.reload();
   });
   const stop = async () => (await sure(t("exp.stopSure"))) && post("stop");
-  const empty = !s.done.length && ["history", "parallel", "slices", "importance"].includes(view);
+  const empty = !s.done.length && ["history", "parallel", "slices", "importance", "pareto"].includes(view);
   return (
     <Page title={plain(e.name) || e.id} sub={<><State of={e.status} /> <span class="mono dim">{e.id}</span></>}
       actions={<>
@@ -366,7 +430,7 @@ export function ExperimentPage({ id }: { id: string }) {
       </>}>
       <Failure error={error ?? trials.error} />
       <Tabs label={plain(e.name)} now={view} choose={(k) => go(["experiments", id], { tab: k === "overview" ? undefined : k })}
-        tabs={VIEWS.map((v): [View, string] => [v, t(`exp.${v}`)])} />
+        tabs={VIEWS.filter((v) => v !== "pareto" || e.best?.front).map((v): [View, string] => [v, t(`exp.${v}`)])} />
       {!trials.data && !trials.error && <Loading />}
       {trials.data && empty && <p class="dim">{t("exp.noResults")}</p>}
       {trials.data && view === "overview" && <Overview e={e} s={s} changed={live.reload} />}
@@ -377,6 +441,7 @@ export function ExperimentPage({ id }: { id: string }) {
       {trials.data && !empty && view === "importance" && <Weights s={s} />}
       {trials.data && view === "intermediate" && <Intermediate s={s} />}
       {trial && route.value.query.get("tab") === "log" && <TrialLog e={id} trial={trial} />}
+      {trials.data && !empty && view === "pareto" && <Front e={e} s={s} />}
       {trials.data && view === "durations" && <Durations s={s} />}
     </Page>
   );

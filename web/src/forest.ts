@@ -121,8 +121,10 @@ function sharesOf(boxes: Box[], low: Float64Array, high: Float64Array): number[]
 /** `x`: one column per dimension. Sorted, the most important first; the shares sum to one. */
 export function importance(dims: Dimension[], x: Float64Array[], y: Float64Array, seed = 1): Importance[] {
   const random = generator(seed);
-  const low = Float64Array.from(x, (c) => c.reduce((a, b) => Math.min(a, b), Infinity));
-  const high = Float64Array.from(x, (c) => c.reduce((a, b) => Math.max(a, b), -Infinity));
+  // of a choice every value takes the same room, also the first and the last
+  const room = (d: number) => (dims[d]!.choices ? 0.5 : 0);
+  const low = Float64Array.from(x, (c, d) => c.reduce((a, b) => Math.min(a, b), Infinity) - room(d));
+  const high = Float64Array.from(x, (c, d) => c.reduce((a, b) => Math.max(a, b), -Infinity) + room(d));
   const sums = new Float64Array(dims.length);
   for (let k = 0; k < TREES; k++) {
     const rows = Array.from(y, () => Math.floor(random() * y.length));

@@ -159,7 +159,7 @@ function Overview({ job }: { job: JobDetail }) {
         <section class="card why">
           <h2>{t("job.why")}</h2>
           <p>{why.data ? plain(why.data.why) : "…"}</p>
-          {s.message && <p>{plain(s.message)}</p>}
+          {s.message && why.data && !why.data.why.includes(s.message) && <p>{plain(s.message)}</p>}
           {percent >= 0 && (
             <div class="progress">
               <progress max={100} value={percent} aria-label={t("job.progress")} />

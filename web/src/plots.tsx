@@ -185,7 +185,7 @@ export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trial
 }
 
 /** One parameter against the result. */
-export function Slice({ column, trials, better }: { column: Column; trials: Trial[]; better: (v: number) => number }) {
+export function Slice({ column, trials, better, height = 180 }: { column: Column; trials: Trial[]; better: (v: number, trial: Trial) => number; height?: number }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = theme.value;
   const values = trials.map((x) => x.value!);
@@ -194,27 +194,27 @@ export function Slice({ column, trials, better }: { column: Column; trials: Tria
     const c = canvas.current;
     if (!c) return;
     const draw = () => {
-      const g = prepare(c, 180);
+      const g = prepare(c, height);
       if (!g) return;
       const look = ink();
       const width = c.clientWidth;
       g.strokeStyle = look.line;
-      g.strokeRect(48.5, 6.5, width - 60, 146);
+      g.strokeRect(48.5, 6.5, width - 60, height - 34);
       g.fillStyle = look.text;
       g.font = "11px system-ui, sans-serif";
       g.textAlign = "right";
       g.fillText(number(y.high), 44, 16);
-      g.fillText(number(y.low), 44, 152);
+      g.fillText(number(y.low), 44, height - 28);
       g.textAlign = "left";
-      g.fillText(short(column.label(column.low), 16), 48, 170);
+      g.fillText(short(column.label(column.low), 16), 48, height - 10);
       g.textAlign = "right";
-      g.fillText(short(column.label(column.high), 16), width - 10, 170);
+      g.fillText(short(column.label(column.high), 16), width - 10, height - 10);
       for (const tr of trials) {
         const v = column.of(tr);
         if (v === null) continue;
-        g.fillStyle = shade(look, better(tr.value!), 0.75);
+        g.fillStyle = shade(look, better(tr.value!, tr), 0.75);
         g.beginPath();
-        g.arc(54 + place(column, v) * (width - 72), 146 - place(y, tr.value!) * 134, 3, 0, 7);
+        g.arc(54 + place(column, v) * (width - 72), height - 34 - place(y, tr.value!) * (height - 46), 3, 0, 7);
         g.fill();
       }
     };
@@ -222,7 +222,7 @@ export function Slice({ column, trials, better }: { column: Column; trials: Tria
     const watch = new ResizeObserver(draw);
     watch.observe(c.parentElement!);
     return () => watch.disconnect();
-  }, [column, trials, dark]);
+  }, [column, trials, dark, height]);
   return (
     <figure class="chart">
       <figcaption><strong>{plain(column.name)}</strong></figcaption>

@@ -48,6 +48,7 @@ const jobs = {
   long: await yard.submit({ name: "long-log", command: "seq 1 200000 | sed 's/.*/line & of the log/'" }),
 };
 const experiment = await yard.experiment(20);
+const two = await yard.twoObjectives();
 for (const j of Object.values(jobs)) await yard.ended(j.id, 120);
 await yard.ask("POST", "/datasets", { name: "clicks", path: "/usr/share" });
 await yard.ask("POST", "/schedules", { name: "nightly", cron: "0 2 * * *", job: { command: "true", name: "nightly" } });
@@ -221,6 +222,32 @@ const tasks = {
     await page.getByRole("heading", { name: "Best trials" }).waitFor();
     await until("ten rows", async () => (await count("section.card tbody tr")) === 10);
     await view("experiment");
+  },
+  async change_limits_and_the_search_space() {
+    await open(`#/experiments/${experiment}`);
+    await page.getByLabel("Trials in all").fill("25");
+    await page.getByRole("button", { name: "Save" }).first().click();
+    await see("Saved");
+    await page.reload();
+    const space = page.getByLabel("Search space");
+    await space.waitFor();
+    assert.deepEqual(JSON.parse(await space.inputValue()).units, { _type: "choice", _value: [64, 128, 256] });
+    await space.fill("{");
+    await page.getByRole("button", { name: "Save" }).last().click();
+    await see("SyntaxError");
+    await space.fill('{"lr": {"_type": "uniform", "_value": [0, 1]}}');
+    await page.getByRole("button", { name: "Save" }).last().click();
+    await see("Saved");
+  },
+  async see_a_pareto_front() {
+    await open(`#/experiments/${two}`);
+    await page.getByRole("tab", { name: "Pareto front" }).click();
+    await page.locator("figure canvas").waitFor();
+    await until("the front", async () => (await count("tbody tr")) === 6);
+    await accessible("pareto");
+    await open(`#/experiments/${experiment}`);
+    await page.getByRole("tab", { name: "History" }).waitFor();
+    assert.equal(await page.getByRole("tab", { name: "Pareto front" }).count(), 0);
   },
   async sort_and_search_trials() {
     await open(`#/experiments/${experiment}?tab=table`);

@@ -78,7 +78,7 @@ export class Yard {
 
   /** An experiment made at the command line; its trials are over when it returns. */
   async experiment(trials, concurrency = 4) {
-    writeFileSync(join(this.dir, "config.yml"), `experimentName: ctr-search
+    return this.#tune("search", `experimentName: ctr-search
 trialCommand: 'awk "BEGIN{v=1-({{lr}}-0.01)*({{lr}}-0.01)*40-{{dropout}}*{{dropout}}*0.2-({{units}}==64?0.05:0); for(i=1;i<=4;i++) print \\"::trainyard default=\\" v*i/4}"'
 trialConcurrency: ${concurrency}
 maxTrialNumber: ${trials}
@@ -87,9 +87,24 @@ searchSpace:
   dropout: {_type: uniform, _value: [0, 0.5]}
   units: {_type: choice, _value: [64, 128, 256]}
 tuner: {name: Random, classArgs: {optimize_mode: maximize, seed: 7}}
-trainingService: {platform: local}
 `);
-    const { stdout } = await run(this.program, ["tune", "create", "--config", "config.yml", "--dir", "exps/search", "--jobs-dir", "jobs", "--wait"],
+  }
+
+  /** One with two objectives that contradict each other: nothing beats any of its trials. */
+  async twoObjectives() {
+    return this.#tune("two", `experimentName: two-objectives
+trialCommand: 'echo ::trainyard auc={{x}} ms={{x}}'
+trialConcurrency: 4
+maxTrialNumber: 6
+searchSpace: {x: {_type: choice, _value: [1, 2, 3, 4, 5, 6]}}
+objectives: [{metric: auc, optimizeMode: maximize}, {metric: ms, optimizeMode: minimize}]
+tuner: {name: GridSearch}
+`);
+  }
+
+  async #tune(folder, config) {
+    writeFileSync(join(this.dir, `${folder}.yml`), `${config}trainingService: {platform: local}\n`);
+    const { stdout } = await run(this.program, ["tune", "create", "--config", `${folder}.yml`, "--dir", `exps/${folder}`, "--jobs-dir", "jobs", "--wait"],
       { cwd: this.dir, env: this.env });
     return stdout.trim();
   }
