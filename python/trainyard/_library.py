@@ -11,7 +11,7 @@ import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int, c_int64, c_void_p, cast, pointer
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from . import _program, errors
+from . import _program, errors, frames
 
 __all__ = ["Scorer"]
 
@@ -91,6 +91,9 @@ class Scorer:
 
     def __init__(self, directory: str, threads: int = 0) -> None:
         self._model = c_void_p()
+        if not isinstance(threads, int) or not 0 <= threads <= 1024:
+            raise errors.UsageError(f"threads: a number up to 1024 is wanted, not {threads!r}")
+        self.threads = threads
         error = _Error()
         _check(_library().ty_model_open(os.fsencode(directory), threads, byref(self._model), byref(error)), error)
 
@@ -103,13 +106,20 @@ class Scorer:
 
     def score(self, data: Any) -> Dict[str, Any]:
         """Output -> one score per row: arrays of numpy where it is there, else array.array; [rows, width] or lists for vectors."""
+        unread: Dict[str, str] = {}
         parts: List[Dict[str, Tuple[array.array[float], int]]] = []
-        for schema, rows, _keep in batches(data):
-            parts.append(self._score_batch(schema, rows))
-        return {name: _present([part[name][0] for part in parts], parts[0][name][1]) for name in (parts[0] if parts else {})}
+        try:
+            for schema, rows, _keep in batches(data, unread):
+                parts.append(self._score_batch(schema, rows))
+        except errors.DataError as e:
+            missing = [why for name, why in unread.items() if e.code == "E1301" and f"no column {name!r}" in e.message]
+            raise errors.DataError(missing[0]) if missing else e from None
+        return {name: _present([part[name][0] for part in parts], parts[0][name][1]) for name in parts[0]}
 
     def _score_batch(self, schema: Any, rows: Any) -> Dict[str, Tuple[array.array[float], int]]:
         out_schema, out, error = ArrowSchema(), ArrowArray(), _Error()
+        if not self._model:
+            raise errors.UsageError("the model was closed")
         _check(_library().ty_model_score(self._model, schema, rows, byref(out_schema), byref(out), byref(error)), error)
         try:
             return {out_schema.children[i].contents.name.decode(): _floats(out_schema.children[i].contents, out.children[i].contents)
@@ -140,31 +150,56 @@ def _present(parts: "List[array.array[float]]", width: int) -> Any:
     return values if width == 1 else values.reshape(-1, width)
 
 
-def batches(data: Any) -> Iterator[Tuple[Any, Any, Any]]:
-    """(schema, rows, what must live as long): tables that speak Arrow, lists of dicts, dicts of lists."""
+def batches(data: Any, unread: Optional[Dict[str, str]] = None) -> Iterator[Tuple[Any, Any, Any]]:
+    """(schema, rows, what must live as long), at least one: tables that speak Arrow, lists of dicts, dicts of lists.
+
+    Columns of values that Arrow cannot hold are left out; `unread` gets the reason of each.
+    """
+    unread = {} if unread is None else unread
     if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
         data = data.collect()
-    if hasattr(data, "to_frame") and not hasattr(data, "columns"):
-        raise errors.DataError("rows: a Series is one column or one row; give a DataFrame (df.iloc[[0]] is one of one row)")
+    frames.refuse_series(data, "rows")
     if hasattr(data, "__arrow_c_array__"):
         schema, rows = data.__arrow_c_array__()
         yield _capsule(schema, b"arrow_schema", ArrowSchema), _capsule(rows, b"arrow_array", ArrowArray), (schema, rows)
-    elif hasattr(data, "__arrow_c_stream__"):
-        yield from _stream(data.__arrow_c_stream__())
+        return
+    capsule = _arrow_stream(data)
+    if capsule is not None:
+        yield from _stream(capsule)
+    elif hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas without Arrow
+        frames.refuse_twice(data, "rows")
+        yield _built({str(name): _present_only(data[name]) for name in data.columns}, unread)
     elif isinstance(data, Mapping):
-        one = all(isinstance(v, (str, bytes)) or not hasattr(v, "__iter__") for v in data.values())
-        yield _built({str(k): [v] if one else _listed(str(k), v) for k, v in data.items()})
+        one = bool(data) and all(isinstance(v, (str, bytes)) or not hasattr(v, "__iter__") for v in data.values())
+        yield _built({str(k): [v] if one else _listed(str(k), v) for k, v in data.items()}, unread)
     elif isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
-        if data:
-            yield _built({name: [row.get(name) for row in data] for name in names})
+        yield _built({str(name): [row.get(name) for row in data] for name in names}, unread)
     else:
         raise errors.DataError(f"rows are a DataFrame, an Arrow table, a list of dicts or a dict of lists, not {type(data).__name__}")
 
 
+def _arrow_stream(data: Any) -> Any:
+    """A stream of what speaks Arrow; None of what does not, and of a DataFrame of pandas that it cannot hold, or without pyarrow."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        return None
+    try:
+        return data.__arrow_c_stream__()
+    except (ImportError, TypeError, ValueError):
+        if hasattr(data, "iloc"):
+            return None
+        raise
+
+
+def _present_only(column: Any) -> List[Any]:
+    """Values of a Series of pandas, None for those that are missing."""
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna().tolist())]
+
+
 def _listed(name: str, values: Any) -> List[Any]:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise errors.DataError(f"column {name!r} is one value, others are lists: a dict has lists, or one row")
+        raise errors.DataError(f"column {name!r} is one value, others are lists: a dict has lists, or one value of each; "
+                               "a row with lists is given as [row]")
     return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
@@ -178,12 +213,16 @@ def _stream(capsule: Any) -> Iterator[Tuple[Any, Any, Any]]:
     stream = _capsule(capsule, b"arrow_array_stream", ArrowArrayStream)
     schema = ArrowSchema()
     _read(stream, stream.contents.get_schema(stream, byref(schema)))
+    some = False
     try:
         while True:
             rows = ArrowArray()
             _read(stream, stream.contents.get_next(stream, byref(rows)))
             if not rows.release:
+                if not some:  # no rows, but columns
+                    yield pointer(schema), pointer(ArrowArray(n_children=schema.n_children)), capsule
                 return
+            some = True
             try:
                 yield pointer(schema), pointer(rows), capsule
             finally:
@@ -198,14 +237,29 @@ def _read(stream: Any, failed: int) -> None:
         raise errors.DataError((said or b"the rows cannot be read").decode(errors="replace"))
 
 
-def _built(columns: Mapping[str, List[Any]]) -> Tuple[Any, Any, Any]:
+def _built(columns: Mapping[str, List[Any]], unread: Dict[str, str]) -> Tuple[Any, Any, Any]:
     """A struct array of Python's own values."""
     keep: List[Any] = []
-    made = [_column(name, values, keep) for name, values in columns.items()]
+    made = []
     length = len(next(iter(columns.values()), []))
     if any(len(values) != length for values in columns.values()):
         raise errors.DataError("columns have different lengths")
+    for name, values in columns.items():
+        try:
+            made.append(_column(name, [_value(v) for v in values], keep))
+        except errors.DataError as e:
+            unread[name] = str(e)
+        except (TypeError, ValueError, OverflowError) as e:
+            unread[name] = f"column {name!r}: {e}"
     return (*_struct(made, length, keep), keep)
+
+
+def _value(given: Any) -> Any:
+    """None of what is missing; times as seconds."""
+    if isinstance(given, (int, str, float)) and given == given:  # most of them
+        return given
+    found = frames.seconds(given)
+    return None if frames.is_missing(given) else given if found is None else found
 
 
 def _struct(made: Sequence[Tuple[ArrowSchema, ArrowArray]], length: int, keep: List[Any]) -> Tuple[Any, Any]:
@@ -238,7 +292,7 @@ def _address(buffer: Any, keep: List[Any]) -> Optional[int]:
 
 def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSchema, ArrowArray]:
     kind = _kind(name, values)
-    buffers: List[Any] = [_valid(values)]
+    buffers: List[Any] = [_valid(values)] if kind != "n" else []
     child: Optional[Tuple[ArrowSchema, ArrowArray]] = None
     if kind == "+l":
         child = _column("item", [x for v in values if v is not None for x in v], keep)
@@ -246,10 +300,10 @@ def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSch
     elif kind in ("u", "z"):
         raw = [b"" if v is None else v.encode() if isinstance(v, str) else bytes(v) for v in values]
         buffers += [_offsets([len(v) for v in raw]), bytearray(b"".join(raw))]
-    else:
+    elif kind != "n":
         buffers.append(array.array({"l": "q", "g": "d"}[kind], [0 if v is None else v for v in values]))
     schema = ArrowSchema(format=kind.encode(), name=name.encode(), flags=2)
-    rows = ArrowArray(length=len(values), null_count=0 if buffers[0] is None else -1, n_buffers=len(buffers))
+    rows = ArrowArray(length=len(values), null_count=-1 if not buffers or buffers[0] is not None else 0, n_buffers=len(buffers))
     held = (c_void_p * len(buffers))(*[_address(b, keep) for b in buffers])
     rows.buffers = held
     if child:
@@ -270,10 +324,10 @@ def _offsets(lengths: Sequence[int]) -> "array.array[int]":
 
 
 def _kind(name: str, values: Sequence[Any]) -> str:
-    """Arrow's format of Python's values; a column of nothing but None is of numbers.
+    """Arrow's format of Python's values; a column of nothing but None has the type that the model knows.
 
-    >>> _kind("a", [None, 1]), _kind("a", [1, 2.5]), _kind("a", ["x"]), _kind("a", [[1], None])
-    ('l', 'g', 'u', '+l')
+    >>> _kind("a", [None, 1]), _kind("a", [1, 2.5]), _kind("a", ["x"]), _kind("a", [[1], None]), _kind("a", [None])
+    ('l', 'g', 'u', '+l', 'n')
     """
     seen = {bool: "l", int: "l", float: "g", str: "u", bytes: "z", list: "+l", tuple: "+l"}
     kinds = set()
@@ -291,4 +345,4 @@ def _kind(name: str, values: Sequence[Any]) -> str:
         return "g"
     if len(kinds) > 1:
         raise errors.DataError(f"column {name!r}: values of different kinds")
-    return kinds.pop() if kinds else "g"
+    return kinds.pop() if kinds else "n"

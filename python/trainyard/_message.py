@@ -16,8 +16,7 @@ _PYTHON = {"bool": bool, "int32": int, "int64": int, "uint32": int, "uint64": in
 
 @functools.lru_cache(maxsize=None)
 def _schema_of(program: str, family: str) -> Mapping[str, Any]:
-    import json
-    return dict(json.loads(_program.call(["explain", "--json", family])))
+    return dict(_program.parsed(_program.call(["explain", "--json", family])))
 
 
 def schema(family: str = "pipeline") -> Mapping[str, Any]:

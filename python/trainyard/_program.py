@@ -2,6 +2,7 @@
 """Finds and runs the trainyard program. All else in this package goes through here."""
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -36,13 +37,33 @@ def _in_directory(directory: str) -> Optional[str]:
         return None if b"trainyard._program" in f.read(1000) else found
 
 
-def option(name: str, value: object) -> str:
-    """--name=value: a value can never become an option of its own."""
-    return f"--{name}={value}"
+def start(args: Sequence[str], **how: Any) -> "subprocess.Popen[Any]":
+    """The program as a process; what keeps it from starting is told."""
+    program = path()
+    try:
+        return subprocess.Popen([program, *args], **how)
+    except OSError as e:
+        if e.errno == errno.E2BIG:
+            raise errors.UsageError("the values of this call are too long for one command: write them to a config") from None
+        raise errors.ProgramNotFound(f"{program} cannot be started: {e.strerror}; set TRAINYARD to where the program is") from None
+    except ValueError as e:  # a NUL byte
+        raise errors.UsageError(f"a value cannot be handed to the program: {e}") from None
 
 
-def options(name: str, values: Optional[Mapping[str, object]]) -> List[str]:
-    return [option(name, f"{key}={value}") for key, value in (values or {}).items()]
+def run(args: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """The program to its end, whatever that is."""
+    with start(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+               errors="replace") as program:
+        out, said = program.communicate()
+    return subprocess.CompletedProcess(args, program.returncode, out, said)
+
+
+def parsed(text: str) -> Any:
+    """An answer of the program, which is JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise errors.ProgramNotFound(f"{path()} gives no answer of the program trainyard; TRAINYARD may name another one") from None
 
 
 def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
@@ -52,9 +73,8 @@ def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None, 
     With `show` its messages appear as they come, but for errors, which are raised; `said` takes their lines, `heard` is called
     with each, in this thread.
     """
-    program = subprocess.Popen([path(), *args], stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
-                               env={**os.environ, **env} if env else None)
+    program = start(args, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, cwd=cwd, env={**os.environ, **env} if env else None)
     said = [] if said is None else said
     out: List[str] = []
     assert program.stdout and program.stderr
@@ -118,24 +138,34 @@ def _collect(stream: IO[bytes], lines: List[str]) -> None:
 
 
 def call_json(args: Sequence[str], **kwargs: Any) -> Any:
-    return json.loads(call([*args, "--json"], **kwargs))
+    return parsed(call([*args, "--json"], **kwargs))
 
 
-def lines(args: Sequence[str]) -> Iterator[str]:
-    """The lines that the program prints, as they come. Closing the iterator ends the program."""
-    program = subprocess.Popen([path(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def lines(args: Sequence[str], seconds: Optional[float] = None) -> Iterator[str]:
+    """The lines that the program prints, as they come, for at most `seconds`. Closing the iterator ends the program."""
+    program = start(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said: List[str] = []
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        program.terminate()
+
+    timer = threading.Timer(seconds or 0, end)
     assert program.stdout and program.stderr
     reader = threading.Thread(target=_collect, args=(program.stderr, said), daemon=True)
     reader.start()
+    if seconds is not None:
+        timer.start()
     try:
         for line in program.stdout:
             yield line.decode(errors="replace").rstrip("\n")
         program.wait()
         reader.join()
-        if program.returncode != 0:
+        if program.returncode != 0 and not over.is_set():
             raise errors.from_output("".join(said), program.returncode)
     finally:
+        timer.cancel()
         if program.poll() is None:
             program.terminate()
             program.wait()

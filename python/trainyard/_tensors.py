@@ -8,7 +8,8 @@ import os
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from . import _library
+from . import _library, frames
+from .errors import DataError
 
 USES = {"train": 0, "eval": 1, "predict": 2}
 VALUES, OFFSETS, WEIGHTS, SEQ_OFFSETS, STEP_OFFSETS = range(5)
@@ -130,7 +131,7 @@ class Stream:
         self._stream = c_void_p()
         error = _library._Error()
         position = more.pop("position", None)
-        options = Options(config=os.fsencode(config), edits=json.dumps(dict(values)).encode() if values else None,
+        options = Options(config=os.fsencode(config), edits=json.dumps(dict(values), default=frames.plain).encode() if values else None,
                           input=os.fsencode(source) if source is not None else None,
                           position=position.encode() if position else None, **more)
         _library._check(_lib().ty_features_open(byref(options), byref(self._stream), byref(error)), error)
@@ -154,6 +155,8 @@ class Stream:
     def next(self) -> Optional[Part]:
         """The next batch; None at the end of a pass. The interpreter's lock is given back meanwhile."""
         batch, error = c_void_p(), _library._Error()
+        if not self._stream:
+            raise DataError("the rows were closed")
         _library._check(_lib().ty_features_next(self._stream, byref(batch), byref(error)), error)
         return Part(batch) if batch else None
 

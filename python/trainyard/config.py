@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from . import _program, frames
@@ -88,11 +87,10 @@ class Config(EasyRecConfig):
     def to_plain_all(self) -> Dict[str, Any]:
         """The whole config with its overrides, as dicts and lists."""
         if self._tree is None:
-            done = subprocess.run([_program.path(), "check", "--print-json", "--kind=pipeline", *self.args()], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False)
+            done = _program.run(["check", "--print-json", "--kind=pipeline", *self.args()])
             if not done.stdout.strip():
                 raise from_output(done.stderr, done.returncode).reworded(keywords)
-            object.__setattr__(self, "_tree", json.loads(done.stdout))
+            object.__setattr__(self, "_tree", _program.parsed(done.stdout))
         return self._tree or {}
 
     def with_values(self, values: Optional[Mapping[str, Any]]) -> "Config":
@@ -108,7 +106,13 @@ class Config(EasyRecConfig):
             problem = Problem("error", "E0005", "there is no such config", self.path)
             raise ConfigError(f"{self.path}: {problem.message} [E0005]", problems=[problem])
         path = self.path if not self.path.startswith("-") else os.path.join(".", self.path)
-        return [path] + ([f"--edit-config-json={json.dumps(self.values, default=frames.plain)}"] if self.values else [])
+        return [path] + ([f"--edit-config-json={self._edits()}"] if self.values else [])
+
+    def _edits(self) -> str:
+        try:
+            return json.dumps(self.values, default=frames.plain)
+        except (TypeError, ValueError) as e:
+            raise ConfigError(f"set: {e}") from None
 
     def text(self) -> str:
         """The config with its overrides, in the form of the file."""
@@ -127,14 +131,15 @@ class Config(EasyRecConfig):
 
     def check(self) -> List[Problem]:
         """Warnings; raises ConfigError, with every problem, when it cannot be trained."""
-        done = subprocess.run([_program.path(), "check", "--json", *self.args()], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, check=False)
+        done = _program.run(["check", "--json", *self.args()])
         problems = [Problem(p["severity"], p["code"], p["message"], p["file"], p["line"], p["column"])
-                    for p in map(json.loads, done.stdout.splitlines())]
+                    for p in map(_program.parsed, done.stdout.splitlines())]
         errors = [p for p in problems if p.severity == "error"]
-        if errors or done.returncode != 0:
-            text = "; ".join(f"{p.file}:{p.line}: {p.message} [{p.code}]" for p in errors) or done.stderr.strip()
-            raise ConfigError(text, problems=problems or None, exit_status=done.returncode)
+        if errors:
+            text = "; ".join(f"{p.file}:{p.line}: {p.message} [{p.code}]" for p in errors)
+            raise ConfigError(text, problems=problems, exit_status=done.returncode)
+        if done.returncode != 0:
+            raise from_output(done.stderr, done.returncode).reworded(keywords)
         return problems
 
     def __repr__(self) -> str:

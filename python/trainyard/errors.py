@@ -13,6 +13,7 @@ E0211 job 2 'cpu': "x" is no number
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
@@ -172,13 +173,26 @@ def _said(problem: Problem) -> str:
     return f"{where}{problem.message}" + (f" [{problem.code}]" if problem.code else "")
 
 
+def _silent(text: str, status: int) -> str:
+    """Why a program ended that wrote no error.
+
+    >>> _silent("step 100", -9)
+    'trainyard was ended by SIGKILL; the memory of this machine may be full'
+    >>> _silent("", 3)
+    'trainyard ended with status 3'
+    """
+    if status < 0:
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+        return f"trainyard was ended by {name}" + ("; the memory of this machine may be full" if name == "SIGKILL" else "")
+    return (text.strip().splitlines()[-1:] or [f"trainyard ended with status {status}"])[0]
+
+
 def from_output(text: str, status: int) -> TrainyardError:
     """The exception for a program that ended with `status` after it wrote `text`."""
     problems = parse(text)
     errors = [p for p in problems if p.severity == "error"]
     if not errors:
-        last = text.strip().splitlines()[-1:] or [f"trainyard ended with status {status}"]
-        return TrainyardError(last[0], exit_status=status)
+        return TrainyardError(_silent(text, status), exit_status=status)
     kind = of_code(errors[0].code)
     more = [f"\n    {_said(p)}" for p in errors[1:9]] + ([f"\n    and {len(errors) - 9} more"] if len(errors) > 9 else [])
     return kind(_said(errors[0]) + "".join(more), problems=problems, exit_status=status)

@@ -87,6 +87,9 @@ class _Described:
         self.more = _job_fields(more)
         self.jobs: List[TrainingJob] = []
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.command!r}, {len(self.jobs)} jobs)"
+
     @property
     def session(self) -> Session:
         return self._session or get_default_session()

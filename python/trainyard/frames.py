@@ -2,24 +2,27 @@
 """Tables of Python's libraries as files that the program reads, and back."""
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import os
 import re
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
-from .errors import DataError
+from .errors import DataError, UsageError
 
 
 _WANTED = "a path, a DataFrame, an Arrow table, a list of dicts or a dict of lists is wanted"
 
 
-def write(data: Any, directory: str, name: str) -> str:
-    """A path as it is; a table as a file below `directory`.
+def write(data: Any, directory: str, name: str, times: bool = False) -> str:
+    """A path as it is; a table as a file below `directory`. With `times`, those of rows stay dates, for init() to find.
 
     Tables are DataFrames of pandas and polars, what speaks Arrow's C stream (pyarrow, DuckDB), lists of dicts, dicts of lists.
     """
     if is_path(data):
-        return ",".join(os.fspath(p) for p in data) if isinstance(data, (list, tuple)) else os.fspath(data)
+        return ",".join(os.fsdecode(p) for p in data) if isinstance(data, (list, tuple)) else os.fsdecode(data)
+    refuse_series(data, name)
     path = os.path.join(directory, f"{name}.parquet")
     if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
         data = data.collect()
@@ -31,8 +34,36 @@ def write(data: Any, directory: str, name: str) -> str:
         _write_arrow(data, path, name)
     else:
         path = os.path.join(directory, f"{name}.jsonl")
-        _write_rows(_rows(data, name), path, name)
+        _write_rows(_rows(data, name), path, name, plain if times else cell)
     return path
+
+
+def path_of(name: str, given: Any) -> str:
+    """A path as text.
+
+    >>> path_of("model_dir", b"run1")
+    'run1'
+    >>> path_of("model_dir", 3)
+    Traceback (most recent call last):
+    trainyard.errors.UsageError: model_dir: a path is wanted, not int
+    """
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        raise UsageError(f"{name}: a path is wanted, not {type(given).__name__}") from None
+
+
+def refuse_series(data: Any, name: str) -> None:
+    """One column or one row is no table."""
+    if hasattr(data, "to_frame") and not hasattr(data, "columns"):
+        raise DataError(f"{name}: a Series is one column or one row; give a DataFrame (df.iloc[[0]] is one of one row)")
+
+
+def refuse_twice(data: Any, name: str) -> None:
+    """Columns of a DataFrame of pandas may have one name."""
+    twice = [str(c) for c in data.columns[data.columns.duplicated()]]
+    if twice:
+        raise DataError(f"{name}: there are several columns {twice[0]!r}")
 
 
 def named(text: str, place: str) -> str:
@@ -54,9 +85,7 @@ def is_path(data: Any) -> bool:
 def _write_pandas(data: Any, path: str, name: str) -> None:
     if all(level is not None for level in data.index.names):  # set_index() made them of columns
         data = data.reset_index()
-    twice = [str(c) for c in data.columns[data.columns.duplicated()]]
-    if twice:
-        raise DataError(f"{name}: there are several columns {twice[0]!r}")
+    refuse_twice(data, name)
     try:
         data.to_parquet(path, index=False)
     except ImportError:
@@ -100,24 +129,63 @@ def plain(value: Any) -> Any:
     for name in ("tolist", "item", "isoformat"):
         if hasattr(value, name):
             return getattr(value, name)()
+    if isinstance(value, decimal.Decimal):
+        return float(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     raise TypeError(f"values of type {type(value).__name__} are not written")
 
 
-def _write_rows(rows: Sequence[Mapping[str, Any]], path: str, name: str) -> None:
+def seconds(value: Any) -> Optional[int]:
+    """A date or a time as features read those of tables: whole seconds since 1970; None of anything else.
+
+    >>> seconds(datetime.datetime(1970, 1, 2, 0, 0, 5)), seconds(datetime.date(1970, 1, 2)), seconds("1970-01-02")
+    (86405, 86400, None)
+    """
+    if isinstance(value, datetime.datetime):
+        return int((value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)).timestamp())
+    if isinstance(value, datetime.date):
+        return (value - datetime.date(1970, 1, 1)).days * 86400
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M" and not getattr(value, "ndim", 0):
+        return int(value.astype("datetime64[s]").astype(int))
+    return None
+
+
+def cell(value: Any) -> Any:
+    """A value of a row, for json.dumps(default=)."""
+    found = seconds(value)
+    return plain(value) if found is None else found
+
+
+def _write_rows(rows: Sequence[Mapping[str, Any]], path: str, name: str, default: Callable[[Any], Any]) -> None:
     with open(path, "w", encoding="utf-8") as f:
         for i, row in enumerate(rows):
             try:
-                f.write(json.dumps({k: None if v != v else v for k, v in row.items()} if _has_nan(row) else row, ensure_ascii=False,
-                                   allow_nan=False, default=plain) + "\n")
+                f.write(json.dumps({k: None if is_missing(v) else v for k, v in row.items()} if any(map(is_missing, row.values())) else row,
+                                   ensure_ascii=False, allow_nan=False, default=default) + "\n")
             except (TypeError, ValueError) as e:
-                raise DataError(f"{name}: row {i}: {e}") from None
+                raise DataError(f"{name}: row {i}: {_reason(row, e)}") from None
 
 
-def _has_nan(row: Mapping[str, Any]) -> bool:
-    """NaN is how tables write that there is no value."""
-    return any(isinstance(v, float) and v != v for v in row.values())
+def is_missing(value: Any) -> bool:
+    """None, and how tables write that there is no value: NaN, and pandas' NA and NaT.
+
+    >>> is_missing(float("nan")), is_missing(0.0), is_missing("")
+    (True, False, False)
+    """
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _reason(row: Mapping[str, Any], error: Exception) -> str:
+    """The error, with the column it is about."""
+    for column, value in row.items():
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            return f"column {column!r} is infinite"
+        try:
+            json.dumps(None if is_missing(value) else value, allow_nan=False, default=plain, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as e:
+            return f"column {column!r}: {e}"
+    return str(error)
 
 
 def head(data: Any, rows: int = 128) -> Any:

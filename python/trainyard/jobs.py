@@ -112,8 +112,9 @@ class TrainingJob:
     def is_completed(self) -> bool:
         return self.state in ("Succeeded", "Failed", "Stopped")
 
-    def logs(self, follow: bool = False, tail: Optional[int] = None, worker: Optional[str] = None) -> Iterator[str]:
-        """Lines of its log; with `follow` until it ends, also those that are still to come."""
+    def logs(self, follow: bool = False, tail: Optional[int] = None, worker: Optional[str] = None,
+             timeout: Optional[float] = None) -> Iterator[str]:
+        """Lines of its log; with `follow` until it ends, or for `timeout` seconds, also those that are still to come."""
         args = ["job", "logs", *self.session.place()]
         if follow:
             args.append("--follow")
@@ -121,7 +122,7 @@ class TrainingJob:
             args.append(f"--tail={tail}")
         if worker is not None:
             args.append(f"--worker={worker}")
-        return _program.lines([*args, self.id])
+        return _program.lines([*args, self.id], timeout)
 
     def metrics(self, name: Optional[str] = None) -> "Any":
         """The values that metric_definitions found in the log: a DataFrame where pandas is there, else a list of dicts."""
@@ -180,19 +181,20 @@ class TrainingJob:
         scripts of PAI: waiting costs no polling here.
         """
         live = _display.Live()
+        until = None if timeout is None else time.monotonic() + timeout
         try:
             if show_logs:
-                for line in self.logs(follow=True):
+                for line in self.logs(follow=True, timeout=timeout):
                     print(line, flush=True)
                     if live.due():
                         live.show(self._repr_html_())
-            elif live.on and timeout is None:
+            elif live.on and until is None:
                 while not self.is_completed():
                     live.show(self._repr_html_())
                     time.sleep(min(interval, 1.0))
             args = ["job", "wait", *self.session.place()]
-            if timeout is not None:
-                args.append(f"--timeout={max(1, int(timeout * 1000))}ms")
+            if until is not None:
+                args.append(f"--timeout={max(1, int((until - time.monotonic()) * 1000))}ms")
             self._ended(args)
             if live.on:
                 live.show(self._repr_html_())

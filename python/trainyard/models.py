@@ -10,26 +10,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _display, _library, _program, checkpoint, frames
 from .config import Config
-from .errors import TrainingError, TrainyardError, is_error, keywords
+from .errors import ConfigError, TrainingError, TrainyardError, UsageError, is_error, keywords
 
 __all__ = ["init", "train", "evaluate", "export", "predict", "Run", "Model"]
 
 _SAMPLE = "sample_rows"  # in model_dir: rows of a table that is gone when the run has ended
-ConfigLike = Union[str, "os.PathLike[str]", Config]
+PathLike = Union[str, "os.PathLike[str]"]
+ConfigLike = Union[PathLike, Config]
 
 
 class Run:
     """A model that was trained: its config and its directory."""
 
-    def __init__(self, config: Config, model_dir: str) -> None:
-        self.config = config
-        self.model_dir = os.fspath(model_dir)
+    def __init__(self, config: ConfigLike, model_dir: PathLike) -> None:
+        self.config = Config.of(config)
+        self.model_dir = frames.path_of("model_dir", model_dir)
 
     @property
     def history(self) -> List[Dict[str, Any]]:
@@ -47,7 +49,7 @@ class Run:
     def evaluate(self, data: Any = None, **options: Any) -> Dict[str, Any]:
         return evaluate(self.config, data, model_dir=self.model_dir, **options)
 
-    def export(self, to: str, **options: Any) -> "Model":
+    def export(self, to: PathLike, **options: Any) -> "Model":
         """An export of the best or latest checkpoint; its sample rows are of the data that train() was given."""
         for suffix in (".parquet", ".jsonl"):
             sample = os.path.join(self.model_dir, _SAMPLE + suffix)
@@ -89,14 +91,14 @@ class Run:
 class Model:
     """An export: what scoring needs, and nothing else."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: PathLike) -> None:
+        self.path = frames.path_of("path", path)
         self._scorer: Optional[_library.Scorer] = None
 
     @classmethod
-    def load(cls, path: str) -> "Model":
+    def load(cls, path: PathLike) -> "Model":
         """The export in this directory; refused now rather than at the first row."""
-        model = cls(os.fspath(path))
+        model = cls(frames.path_of("path", path))
         model.manifest()
         return model
 
@@ -110,7 +112,8 @@ class Model:
             why = f"{self.path}/manifest.json is not there" if isinstance(e, FileNotFoundError) else str(e)
             raise TrainingError(f"{self.path!r} is no export, which export() makes: {why}") from None
 
-    def predict(self, data: Any, columns: Sequence[str] = (), output: Optional[str] = None, **options: Any) -> Any:
+    def predict(self, data: Any, columns: Union[str, Sequence[str]] = (), output: Optional[PathLike] = None,
+                **options: Any) -> Any:
         """Scores of rows, in the kind of table that came; `columns` of the input come along."""
         return predict(self, data, columns, output, **options)
 
@@ -118,10 +121,12 @@ class Model:
         """Output -> scores of rows, computed inside this process: nothing is started or written.
 
         `rows` are a DataFrame, an Arrow table, a list of dicts or a dict of lists; tables that speak Arrow are read where they are.
+        `threads` compute the scores of one call, as many as there are processors unless given; another number loads the model anew.
         """
-        if self._scorer is None:
-            self._scorer = _library.Scorer(self.path, threads)
-        return self._scorer.score(rows)
+        scorer = self._scorer
+        if scorer is None or threads not in (0, scorer.threads):
+            scorer = self._scorer = _library.Scorer(self.path, threads)
+        return dict(_table_of(rows, lambda: scorer.score(rows)))
 
     def tables(self) -> List[str]:
         """Its embedding tables."""
@@ -151,10 +156,28 @@ def _call(args: List[str], place: str, show: bool = False, answer: bool = False,
         raise e.reworded(lambda text: keywords(frames.named(text, place))) from None
 
 
+def _table_of(data: Any, call: Callable[[], Any]) -> Any:
+    """What a call says of this table, with advice for what pandas does to it."""
+    try:
+        return call()
+    except TrainyardError as e:
+        found = _TURNED.search(e.message) if e.code == "E1411" and hasattr(data, "iloc") else None
+        if not found:
+            raise
+        advice = f"; missing values make fractions of whole numbers in pandas: df.astype({{{found[1]!r}: 'Int64'}}) keeps them"
+        raise e.reworded(lambda text: text.replace(_WHY, _WHY + advice)) from None
+
+
+_WHY = "the same ids would be other rows of its tables"
+_TURNED = re.compile(r"column '(.+)' of .* is (?:double|float), but was u?int(?:32|64) when")
+
+
 def _flags(options: Mapping[str, Any]) -> List[str]:
     """threads=2, overwrite=True -> --threads=2, --overwrite."""
     flags = []
     for name, value in options.items():
+        if name in ("help", "json"):
+            raise UsageError(f"unknown option {name!r}")
         name = name.replace("_", "-")
         if value is True:
             flags.append(f"--{name}")
@@ -163,7 +186,7 @@ def _flags(options: Mapping[str, Any]) -> List[str]:
     return flags
 
 
-def init(data: Any, path: str = "pipeline.config", label: Union[str, Sequence[str], None] = None, show: bool = True,
+def init(data: Any, path: PathLike = "pipeline.config", label: Union[str, Sequence[str], None] = None, show: bool = True,
          **options: Any) -> Config:
     """Writes a config that fits the data, ready to train and to edit, and returns it.
 
@@ -172,10 +195,11 @@ def init(data: Any, path: str = "pipeline.config", label: Union[str, Sequence[st
     model=, positive=, holdout=, holdout_by=, overwrite=True, ...
     """
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
+        path = frames.path_of("path", path)
         stem = os.path.splitext(os.path.basename(path))[0] or "data"
-        args = ["init", f"--out={os.fspath(path)}", *_flags(options), frames.write(data, place, stem)]
+        args = ["init", f"--out={path}", *_flags(options), frames.write(data, place, stem, times=True)]
         if label is not None:
-            args.append("--label=" + (label if isinstance(label, str) else ",".join(label)))
+            args.append("--label=" + _listed("label", label))
         said: List[str] = []
         _call(args, place, said=said)
     if show:  # what follows are commands for a shell
@@ -183,7 +207,7 @@ def init(data: Any, path: str = "pipeline.config", label: Union[str, Sequence[st
     return Config(path)
 
 
-def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Optional[str] = None,
+def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Optional[PathLike] = None,
           set: Optional[Mapping[str, Any]] = None, show: bool = True, **options: Any) -> Run:
     """Trains; with `show` the progress appears as it comes.
 
@@ -195,13 +219,15 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
     config = Config.of(config).with_values({**(set or {}), **edits})
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()})]
-        if model_dir:
-            args.append(f"--model-dir={model_dir}")
+        if model_dir is not None:
+            args.append(f"--model-dir={frames.path_of('model_dir', model_dir)}")
         if train is not None:
             args.append(f"--train-input={frames.write(train, place, 'train')}")
         if eval is not None:
             args.append(f"--eval-input={frames.write(eval, place, 'eval')}")
-        run = Run(config, model_dir or str(config.get("model_dir")))
+        run = Run(config, model_dir or str(config.get("model_dir") or ""))
+        if not run.model_dir:
+            raise ConfigError(f"{config.path} has no model_dir: give model_dir=")
         live = _display.Live() if show else None
         _call(args, place, show, heard=None if live is None or not live.on else lambda line: run._heard(line, live))
         if live is not None:
@@ -211,41 +237,68 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
     return run
 
 
-def evaluate(config: ConfigLike, data: Any = None, model_dir: Optional[str] = None, set: Optional[Mapping[str, Any]] = None,
+def evaluate(config: ConfigLike, data: Any = None, model_dir: Optional[PathLike] = None, set: Optional[Mapping[str, Any]] = None,
              **options: Any) -> Dict[str, Any]:
     """Metrics of a checkpoint on `data`, or on the config's own evaluation data."""
     config = Config.of(config).with_values(set)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         args = ["eval", *config.args(), *_flags(options)]
         if model_dir:
-            args.append(f"--model-dir={model_dir}")
+            args.append(f"--model-dir={frames.path_of('model_dir', model_dir)}")
         if data is not None:
             args.append(f"--eval-input={frames.write(data, place, 'eval')}")
         return dict(_call(args, place, answer=True))
 
 
-def export(config: ConfigLike, to: str, model_dir: Optional[str] = None, set: Optional[Mapping[str, Any]] = None,
+def export(config: ConfigLike, to: PathLike, model_dir: Optional[PathLike] = None, set: Optional[Mapping[str, Any]] = None,
            **options: Any) -> Model:
     """Writes an export of the best or latest checkpoint to the directory `to`."""
     config = Config.of(config).with_values(set)
-    args = ["export", *config.args(), f"--export-dir={to}", *_flags(options)]
+    args = ["export", *config.args(), f"--export-dir={frames.path_of('to', to)}", *_flags(options)]
     if model_dir:
-        args.append(f"--model-dir={model_dir}")
+        args.append(f"--model-dir={frames.path_of('model_dir', model_dir)}")
     _call(args, os.curdir)
     return Model.load(to)
 
 
-def predict(model: Union[Model, str, "os.PathLike[str]"], data: Any, columns: Sequence[str] = (), output: Optional[str] = None,
-            **options: Any) -> Any:
+def predict(model: Union[Model, PathLike], data: Any, columns: Union[str, Sequence[str]] = (),
+            output: Optional[PathLike] = None, **options: Any) -> Any:
     """Scores of rows; written to `output` when it is named, else returned in the kind of table that came."""
-    path = model.path if isinstance(model, Model) else os.fspath(model)
+    path = model.path if isinstance(model, Model) else frames.path_of("model", model)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
-        to = output or os.path.join(place, "scores" + frames.suffix_like(data))
-        args = ["predict", f"--model={path}", f"--input={frames.write(data, place, 'rows')}", f"--output={to}", *_flags(options)]
+        to = frames.path_of("output", output) if output else os.path.join(place, "scores" + frames.suffix_like(data))
+        rows = frames.write(_as_trained(path, data), place, "rows")
+        args = ["predict", f"--model={path}", f"--input={rows}", f"--output={to}", *_flags(options)]
         if columns:
-            args.append("--reserved-columns=" + ",".join(columns))
-        _call(args, place)
+            args.append("--reserved-columns=" + _listed("columns", columns))
+        _table_of(data, lambda: _call(args, place))
         return None if output else frames.read_like(data, to)
+
+
+def _as_trained(path: str, data: Any) -> Any:
+    """Rows whose booleans are numbers where the model was trained with numbers, as those that init() writes are."""
+    rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, (list, tuple)) else []
+    if not any(isinstance(v, bool) for row in rows for v in row.values()):
+        return data
+    try:
+        known = Model(path).manifest().get("columns", {})
+    except TrainingError:
+        return data  # predict says it
+    whole = {name for name, kind in known.items() if kind.startswith(("int", "uint"))}
+    return [{k: int(v) if isinstance(v, bool) and k in whole else v for k, v in row.items()} for row in rows]
+
+
+def _listed(name: str, given: Union[str, Sequence[str]]) -> str:
+    """A name or several, as options take them.
+
+    >>> _listed("columns", "user_id"), _listed("columns", ["a", "b"])
+    ('user_id', 'a,b')
+    """
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for found in names:
+        if not isinstance(found, str):
+            raise UsageError(f"{name}: names of columns are wanted, not {type(found).__name__}")
+    return ",".join(names)
 
 
 def stream_scores(model: Union[Model, str], path: str, columns: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
@@ -253,5 +306,5 @@ def stream_scores(model: Union[Model, str], path: str, columns: Sequence[str] = 
     name = model.path if isinstance(model, Model) else model
     args = ["predict", f"--model={name}", f"--input={path}", "--output=-", "--writer-type=jsonl"]
     if columns:
-        args.append("--reserved-columns=" + ",".join(columns))
+        args.append("--reserved-columns=" + _listed("columns", columns))
     return (json.loads(line) for line in _program.lines(args))

@@ -8,20 +8,23 @@
     print(study.best.params)
 
 With `path` every step is kept in that file, and a study of the same path goes on where it was: a tuner's suggestions depend on
-nothing but its seed and what it was told.
+nothing but its seed and what it was told. Threads may ask and tell at the same time.
 """
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import math
 import os
 import subprocess
 import tempfile
+import threading
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import IO, Any, Callable, Dict, List, Mapping, Optional
 
-from . import _display, _exchange, _program, errors
+from . import _display, _exchange, _program, errors, frames
 
 __all__ = ["Study", "StudyTrial"]
 
@@ -39,26 +42,33 @@ class StudyTrial:
 
     def report(self, value: float) -> None:
         """A result on the way."""
-        self._study._say({"report": self.number, "step": len(self.reports), "value": float(value)})
-        self.reports.append(float(value))
+        number = self._number(value)
+        if not math.isfinite(number):
+            raise errors.TuneError(f"trial {self.number}: its result on the way is {number}")
+        self._study._say({"report": self.number, "step": len(self.reports), "value": number})
+        self.reports.append(number)
 
     def tell(self, value: float) -> None:
         """The result; one that is no finite number is a failure, and warned of."""
         self._over()
-        if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
-            raise errors.TuneError(f"trial {self.number}: the result must be a number, not {type(value).__name__}")
-        if not math.isfinite(float(value)):
-            warnings.warn(f"trial {self.number}: its result is {float(value)}: it has failed", stacklevel=2)
+        number = self._number(value)
+        if not math.isfinite(number):
+            warnings.warn(f"trial {self.number}: its result is {number}: it has failed", stacklevel=2)
             self.fail()
             return
-        self._study._say({"tell": self.number, "value": float(value)})
-        self.value, self.state = float(value), "done"
+        self._study._say({"tell": self.number, "value": number})
+        self.value, self.state = number, "done"
 
     def fail(self) -> None:
         """There is no result."""
         self._over()
         self._study._say({"fail": self.number})
         self.state = "failed"
+
+    def _number(self, value: Any) -> float:
+        if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+            raise errors.TuneError(f"trial {self.number}: the result must be a number, not {type(value).__name__}")
+        return float(value)
 
     def _over(self) -> None:
         if self.state != "running":
@@ -78,45 +88,55 @@ class Study:
         self.imported: List[StudyTrial] = []  #: results from elsewhere
         self.maximize = maximize
         self._path = path
-        self._log: List[Dict[str, Any]] = []
+        self._said_so_far: List[Mapping[str, Any]] = []
+        self._lock = threading.RLock()
+        self._tuner: Optional[_Tuner] = None
+        self._file: Optional[IO[str]] = None
+        self._closed = False
+        self._owner = os.getpid()
         head = {"space": dict(space), "tuner": tuner, "seed": seed,
                 "args": {"optimize_mode": "maximize" if maximize else "minimize", **tuner_args}}
-        self._start(head)
+        try:
+            self._head: Dict[str, Any] = json.loads(json.dumps(head, default=frames.plain))
+        except (TypeError, ValueError) as e:
+            raise errors.TuneError(f"the search space cannot be written: {e}") from None
+        self._send({"fail": -1})  # refused, but now the tuner is there and its settings are good
         if path:
-            self._open(head)
+            self._open(os.fspath(path))
 
-    def _start(self, head: Mapping[str, Any]) -> None:
-        self._place = tempfile.TemporaryDirectory(prefix="trainyard-")
-        space = os.path.join(self._place.name, "space.json")
-        with open(space, "w", encoding="utf-8") as f:
-            json.dump(head["space"], f, indent=1)
-        self._said = open(os.path.join(self._place.name, "stderr"), "w+", encoding="utf-8")
-        self._tuner = subprocess.Popen(
-            [_program.path(), "tune", "study", f"--tuner={head['tuner']}", f"--tuner-args={json.dumps(head['args'])}",
-             f"--seed={head['seed']}", space],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, encoding="utf-8")
-        self._close = weakref.finalize(self, _end, self._tuner, self._said, self._place, os.getpid())
-
-    def _open(self, head: Dict[str, Any]) -> None:
+    def _open(self, path: str) -> None:
         """Says the lines of the file again, or begins it."""
-        assert self._path
-        if not os.path.exists(self._path):
-            self._send({"fail": -1})  # refused: the tuner is there and its settings are good
-            self._write(head)
+        self._file = _locked(path, self)
+        self._unlock = weakref.finalize(self, _unlock, self._file, os.getpid())
+        try:
+            lines = self._file.read().split("\n")
+        except UnicodeDecodeError as e:
+            raise errors.TuneError(f"{path!r} is no study: {e}") from None
+        kept = lines[:-1]  # a line without an end was cut off
+        if not kept:
+            self._write(self._head)
             return
-        with open(self._path, encoding="utf-8") as f:
-            lines = f.read().split("\n")
-        kept = [json.loads(line) for line in lines[:-1]]  # a line without an end was cut off
-        if not kept or kept[0] != head:
+        try:
+            self._repeat(kept)
+            if lines[-1]:
+                self._file.truncate(len("".join(line + "\n" for line in kept).encode()))
+                self._file.seek(0, os.SEEK_END)
+        except BaseException:
             self.close()
-            raise errors.TuneError(f"{self._path!r} is a study of another space, tuner or seed")
-        path, self._path = self._path, None
-        for line in kept[1:]:
-            self._again(line)
-        self._path = path
-        if lines[-1]:
-            with open(path, "w", encoding="utf-8") as f:
-                f.writelines(json.dumps(line) + "\n" for line in kept)
+            raise
+
+    def _repeat(self, kept: List[str]) -> None:
+        file, self._file = self._file, None  # what is there is not written again
+        try:
+            said = [json.loads(line) for line in kept]
+            if said[0] != self._head:
+                raise errors.TuneError(f"{self._path!r} is a study of another space, tuner or seed")
+            for line in said[1:]:
+                self._again(line)
+        except (AttributeError, KeyError, LookupError, TypeError, ValueError) as e:
+            raise errors.TuneError(f"{self._path!r} is damaged, or no study: {e}") from None
+        finally:
+            self._file = file
 
     def _again(self, line: Mapping[str, Any]) -> None:
         if "ask" in line:
@@ -133,52 +153,69 @@ class Study:
             self.add(line["import"], line["value"])
 
     def _numbered(self, number: int) -> StudyTrial:
-        return next(t for t in self.trials if t.number == number)
+        found = [t for t in self.trials if t.number == number]
+        if not found:
+            raise ValueError(f"trial {number} was not asked for")
+        return found[0]
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        if self._path:
-            with open(self._path, "a", encoding="utf-8") as f:
-                f.write(json.dumps(line) + "\n")
+        if self._file:
+            self._file.write(_line(line))
+            self._file.flush()
+
+    def _running(self) -> "_Tuner":
+        """The tuner, which knows all that was said; one that was lost, as by an interrupt within a call, is told anew."""
+        if self._closed:
+            raise errors.TuneError("the study is closed" + (f"; a new one of {self._path!r} goes on" if self._path else ""))
+        if os.getpid() != self._owner:
+            raise errors.TuneError("a study lives in the process that made it: ask there, and hand parameters on")
+        if self._tuner is None:
+            tuner = _Tuner(self._head)
+            for line in self._said_so_far:
+                tuner.answer(line)
+            self._tuner = tuner
+            self._end = weakref.finalize(self, tuner.end)
+        return self._tuner
 
     def _send(self, line: Mapping[str, Any]) -> Dict[str, Any]:
-        assert self._tuner.stdin and self._tuner.stdout
+        tuner = self._running()
         try:
-            self._tuner.stdin.write(json.dumps(line) + "\n")
-            self._tuner.stdin.flush()
-            answer = self._tuner.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            status = self._tuner.wait()
-            self._said.seek(0)
-            said = self._said.read()
-            self.close()
-            raise errors.from_output(said, status)
-        return dict(json.loads(answer))
+            return tuner.answer(line)
+        except BaseException:  # what it knows now is uncertain
+            self._tuner = None
+            self._end()
+            raise
 
     def _say(self, line: Mapping[str, Any]) -> Dict[str, Any]:
-        answer = self._send(line)
-        if "error" in answer:
-            raise errors.TuneError(str(answer["error"]))
-        if "ask" not in line:
-            self._write(line)
-        return answer
+        with self._lock:
+            answer = self._send(line)
+            if "error" in answer:
+                raise errors.TuneError(str(answer["error"]))
+            self._said_so_far.append(line)
+            if "trial" in answer:
+                self._write({"ask": 1, "params": answer["params"]})
+            elif "ask" not in line:
+                self._write(line)
+            return answer
 
     def ask(self) -> Optional[StudyTrial]:
         """The next trial; None when the tuner has nothing before a result, or nothing any more."""
-        answer = self._say({"ask": 1})
-        if "trial" not in answer:
-            return None
-        self._write({"ask": 1, "params": answer["params"]})
-        self.trials.append(StudyTrial(self, int(answer["trial"]), answer["params"]))
-        return self.trials[-1]
+        with self._lock:
+            answer = self._say({"ask": 1})
+            if "trial" not in answer:
+                return None
+            self.trials.append(StudyTrial(self, int(answer["trial"]), answer["params"]))
+            return self.trials[-1]
 
     def add(self, params: Mapping[str, Any], value: float) -> None:
         """A result from elsewhere."""
-        self._say({"import": dict(params), "value": float(value)})
-        taken = StudyTrial(self, -1, dict(params))
-        taken.value, taken.state = float(value), "done"
-        self.imported.append(taken)
+        if not math.isfinite(float(value)):
+            raise errors.TuneError(f"the result of {dict(params)} is {float(value)}")
+        with self._lock:
+            self._say({"import": dict(params), "value": float(value)})
+            taken = StudyTrial(self, -1, dict(params))
+            taken.value, taken.state = float(value), "done"
+            self.imported.append(taken)
 
     def optimize(self, function: Callable[[Dict[str, Any]], float], n_trials: int) -> StudyTrial:
         """Calls function(params) for n_trials further trials; one that raises has failed, and the error goes on."""
@@ -247,7 +284,15 @@ class Study:
 
     def close(self) -> None:
         """Ends the tuner; the file stays."""
-        self._close()
+        self._closed = True
+        if self._tuner:
+            self._end()
+        if self._file:
+            self._file = None
+            self._unlock()
+
+    def __reduce__(self) -> Any:
+        raise errors.TuneError("a study is neither copied nor pickled: one of the same path goes on where it was")
 
     def __enter__(self) -> "Study":
         return self
@@ -256,11 +301,81 @@ class Study:
         self.close()
 
 
-def _end(tuner: "subprocess.Popen[str]", said: Any, place: "tempfile.TemporaryDirectory[str]", owner: int) -> None:
-    if os.getpid() != owner:  # a forked process leaves its parent's tuner alone
-        return
-    for stream in (tuner.stdin, tuner.stdout, said):
-        if stream:
-            stream.close()
-    tuner.wait()
-    place.cleanup()
+class _Tuner:
+    """The process that suggests parameters."""
+
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._owner = os.getpid()
+        with contextlib.ExitStack() as made:
+            place = made.enter_context(tempfile.TemporaryDirectory(prefix="trainyard-"))
+            space = os.path.join(place, "space.json")
+            with open(space, "w", encoding="utf-8") as f:
+                json.dump(head["space"], f, indent=1)
+            self._said = made.enter_context(open(os.path.join(place, "stderr"), "w+", encoding="utf-8"))
+            self._process = _program.start(
+                ["tune", "study", f"--tuner={head['tuner']}", f"--tuner-args={json.dumps(head['args'])}", f"--seed={head['seed']}", space],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, encoding="utf-8",
+                start_new_session=True)  # Ctrl-C is not for it
+            self._made = made.pop_all()
+
+    def answer(self, line: Mapping[str, Any]) -> Dict[str, Any]:
+        """What it answers to a line."""
+        try:
+            assert self._process.stdin and self._process.stdout
+            self._process.stdin.write(_line(line))
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            status = self._process.wait()
+            self._said.seek(0)
+            place = os.path.dirname(self._said.name)
+            raise errors.from_output(self._said.read(), status).reworded(lambda text: errors.keywords(frames.named(text, place)))
+        return dict(_program.parsed(answer))
+
+    def end(self) -> None:
+        if os.getpid() != self._owner:  # a forked process leaves its parent's tuner alone
+            return
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                if stream:
+                    stream.close()
+        self._process.wait()
+        self._made.close()
+
+
+def _line(said: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(said, default=frames.plain) + "\n"
+    except (TypeError, ValueError) as e:
+        raise errors.TuneError(str(e)) from None
+
+
+def _unlock(file: IO[str], owner: int) -> None:
+    if os.getpid() == owner:  # else the lock is the parent's
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
+
+
+_opened: "Dict[str, weakref.ref[Study]]" = {}
+
+
+def _locked(path: str, study: Study) -> IO[str]:
+    """The file of a study, which no other process uses meanwhile; an older study of this process is closed."""
+    name = os.path.realpath(path)
+    older = _opened[name]() if name in _opened else None
+    if older is not None:
+        older.close()
+    file = open(path, "a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise errors.TuneError(f"{path!r} is in use by another process") from None
+    except OSError:  # a file system without locks
+        pass
+    _opened[name] = weakref.ref(study)
+    file.seek(0)
+    return file

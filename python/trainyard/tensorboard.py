@@ -85,7 +85,7 @@ class TensorBoard:
             return
         command = [*_program(), "--logdir", self._directory(), "--host", "127.0.0.1", "--port", "0"]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                         text=True, errors="replace")
+                                         text=True, errors="replace", start_new_session=True)  # Ctrl-C is not for it
         weakref.finalize(self, _end, self._process)
         self._app_uri = self._address()
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -104,7 +105,7 @@ class Experiment:
         return self
 
     def run(self, port: int = 0, wait_completion: bool = True, debug: bool = False, directory: Optional[str] = None) -> bool:
-        """Runs it; True when it ended well, False when it failed. An interrupt leaves it running."""
+        """Runs it; True when it ended well, False when it failed. An interrupt stops it, and resume() goes on."""
         self._create(directory, wait=wait_completion)
         return not wait_completion or self.get_status() == "DONE"
 
@@ -121,14 +122,44 @@ class Experiment:
             args = ["tune", "create", f"--config={path}", *self._server()]
             if directory:
                 args.append(f"--dir={os.path.abspath(directory)}")
+                self.directory = os.path.abspath(directory)
+            if self.session.project:
+                args.append(f"--project={self.session.project}")
+            lines: List[str] = []
             try:
-                said = _program.call(args + (["--wait"] if wait else []), show=wait)
+                said = self._followed(args + self._jobs() + (["--wait"] if wait else []), wait, lines)
             except TrainyardError as e:
                 if not e.output.strip():  # it was not started
+                    self.directory = None
                     raise e.reworded(lambda text: frames.named(text, place)) from None
                 said = e.output
+            except KeyboardInterrupt:
+                self._interrupted(lines)
+                raise
             self.id = said.strip().splitlines()[-1]
-        self.directory = os.path.abspath(directory) if directory else None
+
+    def _followed(self, args: List[str], wait: bool, lines: List[str]) -> str:
+        """Calls the program; in a notebook, what is shown is renewed as trials end."""
+        live = _display.Live() if wait else None
+
+        def heard(line: str) -> None:
+            self.id = self.id or _started(lines)
+            if live is not None and self.id and live.due():
+                live.show(self._repr_html_())
+
+        said = _program.call(args, show=wait, said=lines, heard=heard if live is not None and live.on else None)
+        if live is not None and live.on:
+            self.id = self.id or said.strip().splitlines()[-1]
+            live.show(self._repr_html_())
+        return said
+
+    def _interrupted(self, lines: List[str]) -> None:
+        self.id = self.id or _started(lines)
+        if self.id:
+            print(f"\nexperiment {self.id} was interrupted; resume() goes on, also of Experiment.load({self.id!r})", file=sys.stderr)
+
+    def _jobs(self) -> List[str]:
+        return [f"--jobs-dir={self.session.directory}"] if self.session.directory else []
 
     def _server(self) -> List[str]:
         return [f"--server={self.session.server}"] if self.session.server else []
@@ -167,7 +198,7 @@ class Experiment:
 
     def export_data(self) -> List[Mapping[str, Any]]:
         """Parameters and results of the trials that have ended."""
-        return list(json.loads(_program.call(["tune", "export", *self._named()])))
+        return list(_program.parsed(_program.call(["tune", "export", *self._named()])))
 
     def to_study(self, space: Optional[Mapping[str, Any]] = None, **options: Any) -> Study:
         """A Study that knows the results of this experiment; `space` unless it was made here."""
@@ -192,7 +223,16 @@ class Experiment:
         _program.call(["tune", "stop", *self._named()])
 
     def resume(self, wait_completion: bool = True) -> bool:
-        _program.call(["tune", "resume", *self._named()] + (["--wait"] if wait_completion else []), show=wait_completion)
+        """Goes on with one that was stopped or interrupted; returns as run()."""
+        args = ["tune", "resume", *self._named(), *self._jobs()]
+        try:
+            self._followed(args + (["--wait"] if wait_completion else []), wait_completion, [])
+        except TrainyardError as e:
+            if not e.output.strip():
+                raise
+        except KeyboardInterrupt:
+            self._interrupted([])
+            raise
         return not wait_completion or self.get_status() == "DONE"
 
     def __repr__(self) -> str:
@@ -204,4 +244,18 @@ class Experiment:
                 ("trials", ", ".join(f"{n} {k.lower()}" for k, n in about["trials"].items() if n))]
         if about["best"]:
             rows += [("best", str(about["best"]["value"])), ("parameters", json.dumps(about["best"]["parameters"]))]
-        return _display.table_html(rows)
+        return _display.table_html(rows) + (self.plot()._repr_html_() if about["trials"].get("SUCCEEDED", 0) > 1 else "")
+
+    def plot(self) -> _display.Plot:
+        """The results of its trials, in their order; a notebook draws them."""
+        done = sorted((row["trial"], row["value"]) for row in self.list_trial_jobs() if isinstance(row.get("value"), (int, float)))
+        return _display.Plot({"value": done})
+
+
+def _started(lines: List[str]) -> Optional[str]:
+    """The id of an experiment that says that it runs.
+
+    >>> _started(["experiment in /a/k1\\n", "experiment kk2jh1z4: RUNNING\\n"])
+    'kk2jh1z4'
+    """
+    return next((m[1] for m in (re.match(r"^experiment (\w+): ", line) for line in lines) if m), None)

@@ -382,10 +382,12 @@ static enum rc read_map(struct fill *f, const struct column *col)
 /* Is a leaf of this type something to read? */
 static bool is_readable(const struct type *t)
 {
-    bool id = t->id == TYPE_I32 || t->id == TYPE_I64 || t->id == TYPE_U32 ||
-              t->id == TYPE_F32 || t->id == TYPE_F64 || t->id == TYPE_STR;
+    bool id = t->id == TYPE_BOOL || t->id == TYPE_I32 || t->id == TYPE_I64 ||
+              t->id == TYPE_U32 || t->id == TYPE_F32 || t->id == TYPE_F64 ||
+              t->id == TYPE_STR;
     return id && (t->logical == LOGICAL_NONE || t->logical == LOGICAL_BINARY ||
-                  t->logical == LOGICAL_DECIMAL || t->logical == LOGICAL_FLOAT16);
+                  t->logical == LOGICAL_DECIMAL || t->logical == LOGICAL_FLOAT16 ||
+                  leaf_is_time(t));
 }
 
 static bool is_float(const struct type *t)

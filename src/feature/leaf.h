@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feature/leaf.h - one value of a flat column of numbers, encoded or not. */
+/* feature/leaf.h - one value of a flat column of numbers, encoded or not. Booleans are 0 and
+ * 1, dates and timestamps whole seconds since 1970: what `init` writes for them.
+ */
 #ifndef FEATURE_LEAF_H
 #define FEATURE_LEAF_H
 
@@ -8,7 +10,29 @@
 static inline bool leaf_is_whole(const struct column *c)
 {
     enum type_id id = c->type->id;
-    return id == TYPE_I32 || id == TYPE_I64 || id == TYPE_U32;
+    return id == TYPE_BOOL || id == TYPE_I32 || id == TYPE_I64 || id == TYPE_U32;
+}
+
+static inline bool leaf_is_time(const struct type *t)
+{
+    return t->logical == LOGICAL_DATE ||
+           (t->logical >= LOGICAL_TIMESTAMP_MS && t->logical <= LOGICAL_TIMESTAMP_NS);
+}
+
+static inline int64_t leaf_seconds(enum logical l, int64_t v)
+{
+    switch (l) {
+    case LOGICAL_DATE:
+        return v * 86400;
+    case LOGICAL_TIMESTAMP_MS:
+        return v / 1000;
+    case LOGICAL_TIMESTAMP_US:
+        return v / 1000000;
+    case LOGICAL_TIMESTAMP_NS:
+        return v / 1000000000;
+    default:
+        return v;
+    }
 }
 
 static inline const struct column *leaf_values(const struct column *c, int64_t *i)
@@ -23,23 +47,19 @@ static inline const struct column *leaf_values(const struct column *c, int64_t *
 static inline int64_t leaf_i64(const struct column *c, int64_t i)
 {
     c = leaf_values(c, &i);
-    return c->type->id == TYPE_I64   ? column_i64(c, i)
-           : c->type->id == TYPE_I32 ? column_i32(c, i)
-                                     : (int64_t)column_u32(c, i);
+    int64_t v = c->type->id == TYPE_I64    ? column_i64(c, i)
+                : c->type->id == TYPE_I32  ? column_i32(c, i)
+                : c->type->id == TYPE_BOOL ? column_bool(c, i)
+                                           : (int64_t)column_u32(c, i);
+    return c->type->logical == LOGICAL_NONE ? v : leaf_seconds(c->type->logical, v);
 }
 
 static inline double leaf_f64(const struct column *c, int64_t i)
 {
+    if (leaf_is_whole(c))
+        return (double)leaf_i64(c, i);
     c = leaf_values(c, &i);
     switch (c->type->id) {
-    case TYPE_BOOL:
-        return column_bool(c, i) ? 1.0 : 0.0;
-    case TYPE_I32:
-        return (double)column_i32(c, i);
-    case TYPE_I64:
-        return (double)column_i64(c, i);
-    case TYPE_U32:
-        return (double)column_u32(c, i);
     case TYPE_U64:
         return (double)column_u64(c, i);
     case TYPE_F32:

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns have Arrow's shape, so numbers and the bytes of texts are borrowed. Copied are
  * offsets, which begin at 0 in a column and anywhere in a slice; validity that does not
- * begin at a byte; numbers of 8 and 16 bits, which columns widen; bits; texts behind views
- * or a dictionary. One table says for each format what it is and how its rows are taken.
+ * begin at a byte; numbers of 8 and 16 bits, which columns widen; bits; decimals; texts behind
+ * views or a dictionary. One table says for each format what it is and how its rows are taken.
  */
 #include "lib/import.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/rows.h"
 #include "tensor/tensor.h"
 
 #define DEPTH 8 /* of nesting */
+#define FAR 8   /* times as many values as rows: they are taken one by one */
 
 struct source {
     const struct ArrowSchema *s;
@@ -150,6 +153,48 @@ static enum rc take_bools(const struct source *from, struct column *to, struct e
     return zero_nulls(from, to, err);
 }
 
+/* 128 bits, the lower half first; a double as the readers of files make of it. */
+static double whole_decimal(const uint64_t *p)
+{
+    uint64_t low = p[0], high = p[1];
+    bool negative = high >> 63;
+    if (negative) {
+        low = ~low + 1;
+        high = ~high + (low == 0);
+    }
+    double v = (double)high * 0x1p64 + (double)low;
+    return negative ? -v : v;
+}
+
+static enum rc take_decimals(const struct source *from, struct column *to,
+                             struct err *err)
+{
+    const uint64_t *values = from->a->buffers[1];
+    const char *scale = strchr(from->s->format, ',');
+    if (!values && from->n > 0)
+        return malformed(from, "its values are missing", err);
+    enum rc rc =
+        column_mem_reserve(&to->own_values, (size_t)from->n * sizeof(double), 0, err);
+    if (rc)
+        return rc;
+    double *out = to->own_values.p;
+    double power = pow(10, scale ? (double)strtol(scale + 1, NULL, 10) : 0);
+    for (int64_t i = 0; i < from->n; i++)
+        out[i] = whole_decimal(values + 2 * (from->at + i)) / power;
+    to->values = out;
+    return zero_nulls(from, to, err);
+}
+
+/* Nothing but nulls, of whatever type the column is. */
+static enum rc take_nulls(const struct source *from, struct column *to, struct err *err)
+{
+    enum rc rc = RC_OK;
+    to->n = 0;
+    for (int64_t i = 0; i < from->n && !rc; i++)
+        rc = column_add_null(to, err);
+    return rc;
+}
+
 /* Offsets from 0 of rows whose offsets have 4 or 8 bytes; where they began is *first. */
 static enum rc take_offsets(const struct source *from, size_t width, struct column *to,
                             int64_t *first, struct err *err)
@@ -205,13 +250,33 @@ static enum rc take_large_texts(const struct source *from, struct column *to,
     return take_texts_of(from, 8, to, err);
 }
 
-/* A view is a length, then 12 bytes, or 4 of them, the number of a buffer and a place. */
-static struct str text_at_view(const struct ArrowArray *a, int64_t row)
+/* A view is a length, then 12 bytes, or 4 of them, the number of a buffer and a place. The
+ * last buffer has the sizes of those before it.
+ */
+static enum rc text_at_view(const struct source *from, int64_t row, struct str *out,
+                            struct err *err)
 {
+    const struct ArrowArray *a = from->a;
     const int32_t *view = (const int32_t *)a->buffers[1] + row * 4;
-    if (view[0] <= 12)
-        return str_of((const char *)(view + 1), (size_t)view[0]);
-    return str_of((const char *)a->buffers[2 + view[2]] + view[3], (size_t)view[0]);
+    int64_t n = view[0], buffer = view[2], at = view[3];
+    const int64_t *sizes = a->buffers[a->n_buffers - 1];
+    if (n >= 0 && n <= 12) {
+        *out = str_of((const char *)(view + 1), (size_t)n);
+        return RC_OK;
+    }
+    if (n < 0 || !sizes || buffer < 0 || buffer >= a->n_buffers - 3 || at < 0 ||
+        at + n > sizes[buffer])
+        return malformed(from, "a view is outside of its buffers", err);
+    *out = str_of((const char *)a->buffers[2 + buffer] + at, (size_t)n);
+    return RC_OK;
+}
+
+static enum rc add_view(const struct source *from, int64_t row, struct column *to,
+                        struct err *err)
+{
+    struct str text;
+    enum rc rc = text_at_view(from, row, &text, err);
+    return rc ? rc : column_add_str(to, text, err);
 }
 
 static enum rc take_views(const struct source *from, struct column *to, struct err *err)
@@ -224,8 +289,7 @@ static enum rc take_views(const struct source *from, struct column *to, struct e
     to->n = to->n_null = 0;
     for (int64_t i = 0; i < from->n && !rc; i++) {
         bool null = valid && !(valid[i >> 3] >> (i & 7) & 1);
-        rc = null ? column_add_null(to, err)
-                  : column_add_str(to, text_at_view(from->a, from->at + i), err);
+        rc = null ? column_add_null(to, err) : add_view(from, from->at + i, to, err);
     }
     return rc;
 }
@@ -288,6 +352,8 @@ static const struct format formats[] = {
     {"e", TYPE_F32, LOGICAL_NONE, 2, 0, take_f16},
     {"f", TYPE_F32, LOGICAL_NONE, 2, 0, take_numbers},
     {"g", TYPE_F64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"d:", TYPE_F64, LOGICAL_NONE, 2, 0, take_decimals},
+    {"n", TYPE_STR, LOGICAL_NONE, 0, 0, take_nulls},
     {"tdD", TYPE_I32, LOGICAL_DATE, 2, 0, take_numbers},
     {"tsm:", TYPE_I64, LOGICAL_TIMESTAMP_MS, 2, 0, take_numbers},
     {"tsu:", TYPE_I64, LOGICAL_TIMESTAMP_US, 2, 0, take_numbers},
@@ -296,37 +362,86 @@ static const struct format formats[] = {
     {"z", TYPE_STR, LOGICAL_BINARY, 3, 0, take_texts},
     {"U", TYPE_STR, LOGICAL_NONE, 3, 0, take_large_texts},
     {"Z", TYPE_STR, LOGICAL_BINARY, 3, 0, take_large_texts},
-    {"vu", TYPE_STR, LOGICAL_NONE, 2, 0, take_views},
-    {"vz", TYPE_STR, LOGICAL_BINARY, 2, 0, take_views},
+    {"vu", TYPE_STR, LOGICAL_NONE, 3, 0, take_views},
+    {"vz", TYPE_STR, LOGICAL_BINARY, 3, 0, take_views},
     {"+l", TYPE_LIST, LOGICAL_NONE, 2, 1, take_list},
     {"+L", TYPE_LIST, LOGICAL_NONE, 2, 1, take_large_list},
     {"+m", TYPE_MAP, LOGICAL_NONE, 2, 1, take_map},
 };
+
+/* d:PRECISION,SCALE has 128 bits; other numbers of them stand behind. */
+static bool is_other_decimal(const char *text)
+{
+    const char *scale = str_starts(text, "d:") ? strchr(text, ',') : NULL;
+    const char *bits = scale ? strchr(scale + 1, ',') : NULL;
+    return bits && strcmp(bits, ",128") != 0;
+}
 
 static const struct format *format_of(const char *text)
 {
     for (size_t i = 0; text && i < ARRAY_LEN(formats); i++) {
         const char *f = formats[i].text;
         if (str_ends(f, ":") ? str_starts(text, f) : strcmp(text, f) == 0)
-            return &formats[i];
+            return is_other_decimal(text) ? NULL : &formats[i];
     }
     return NULL;
 }
 
-/* One more row, that of a code; null where it, or its value, is. */
-static enum rc add_value(const struct source *from, const struct column *codes,
-                         const struct column *values, int64_t i, struct column *to,
-                         struct err *err)
+/* The number of the value of row i. */
+static enum rc code_at(const struct source *from, const struct column *codes, int64_t i,
+                       int64_t *out, struct err *err)
 {
     bool wide = codes->type->id == TYPE_I64 || codes->type->id == TYPE_U64;
-    int64_t code = wide ? column_i64(codes, i) : column_i32(codes, i);
+    *out = wide ? column_i64(codes, i) : column_i32(codes, i);
+    if (*out < 0 || *out >= from->a->dictionary->length)
+        return malformed(from, "a code is outside of its dictionary", err);
+    return RC_OK;
+}
+
+/* Values [first, first + n) of the dictionary. */
+static enum rc take_values(const struct source *from, int64_t first, int64_t n,
+                           struct column *to, struct err *err)
+{
+    const struct source dict = {.s = from->s->dictionary,
+                                .a = from->a->dictionary,
+                                .at = first,
+                                .n = n,
+                                .depth = from->depth + 1};
+    return take_rows(&dict, to, err);
+}
+
+static enum rc add_value(const struct column *values, int64_t at, struct column *to,
+                         struct err *err)
+{
+    if (values->type->id == TYPE_STR && !column_is_null(values, at))
+        return column_add_str(to, column_str(values, at), err);
+    return column_append(to, values, at, 1, err);
+}
+
+/* One value of a dictionary that is much longer than the rows. */
+static enum rc add_far_value(const struct source *from, int64_t code, struct column *to,
+                             struct err *err)
+{
+    struct column one;
+    column_init(&one, to->type);
+    enum rc rc = take_values(from, code, 1, &one, err);
+    if (!rc)
+        rc = add_value(&one, 0, to, err);
+    column_release(&one);
+    return rc;
+}
+
+static enum rc add_encoded(const struct source *from, const struct column *codes,
+                           const struct column *values, int64_t i, struct column *to,
+                           struct err *err)
+{
+    int64_t code;
     if (column_is_null(codes, i))
         return column_add_null(to, err);
-    if (code < 0 || code >= values->n)
-        return malformed(from, "a code is outside of its dictionary", err);
-    if (values->type->id == TYPE_STR && !column_is_null(values, code))
-        return column_add_str(to, column_str(values, code), err);
-    return column_append(to, values, code, 1, err);
+    enum rc rc = code_at(from, codes, i, &code, err);
+    if (rc)
+        return rc;
+    return values ? add_value(values, code, to, err) : add_far_value(from, code, to, err);
 }
 
 /* Rows of a dictionary: its values once, then one of them per row. */
@@ -334,22 +449,19 @@ static enum rc take_encoded(const struct source *from, struct column *to, struct
 {
     const struct format *f = format_of(from->s->format);
     const struct type codes_type = type_of(f->id, true);
+    int64_t n_values = from->a->dictionary->length;
+    bool far = n_values > FAR * from->n;
     struct column codes, values;
     column_init(&codes, &codes_type);
     column_init(&values, to->type);
-    const struct source dict = {.s = from->s->dictionary,
-                                .a = from->a->dictionary,
-                                .n = from->a->dictionary->length,
-                                .depth = from->depth + 1};
-    struct source index = *from;
-    enum rc rc = take_rows(&dict, &values, err);
+    enum rc rc = far ? RC_OK : take_values(from, 0, n_values, &values, err);
     if (!rc)
-        rc = take_valid(&index, &codes, err);
+        rc = take_valid(from, &codes, err);
     codes.n = from->n;
     if (!rc)
-        rc = f->take(&index, &codes, err);
+        rc = f->take(from, &codes, err);
     for (int64_t i = 0; i < from->n && !rc; i++)
-        rc = add_value(from, &codes, &values, i, to, err);
+        rc = add_encoded(from, &codes, far ? NULL : &values, i, to, err);
     column_release(&codes);
     column_release(&values);
     return rc;
@@ -380,8 +492,45 @@ enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,
     return take_rows(&from, to, err);
 }
 
-static enum rc type_at(const struct ArrowSchema *s, int depth, struct arena *mem,
-                       struct type *out, struct err *err)
+/* The type of the elements of a list; else NULL. */
+static const struct type *kid_of(const struct type *like)
+{
+    return like && like->id == TYPE_LIST ? &like->kids[0].type : NULL;
+}
+
+static enum rc type_at(const struct ArrowSchema *s, const struct type *like, int depth,
+                       struct arena *mem, struct type *out, struct err *err);
+
+static enum rc map_type_at(const struct ArrowSchema *s, int depth, struct arena *mem,
+                           struct type *out, struct err *err)
+{
+    const struct ArrowSchema *entries = s->children[0];
+    struct type key, value;
+    if (entries->n_children != 2)
+        return err_coded(err, RC_FORMAT, E2032,
+                         "column '%.100s': a map has keys and values", s->name);
+    enum rc rc = type_at(entries->children[0], NULL, depth + 1, mem, &key, err);
+    if (!rc)
+        rc = type_at(entries->children[1], NULL, depth + 1, mem, &value, err);
+    if (!rc)
+        *out = type_map(mem, key, value, true);
+    return rc;
+}
+
+/* What its format says; nulls alone are of the type `like`, where that is known. */
+static struct type plain_type(const struct ArrowSchema *s, const struct format *f,
+                              const struct type *like, struct arena *mem)
+{
+    if (f->take == take_nulls && like)
+        return type_copy(mem, like);
+    struct type type = type_of(f->id, true);
+    type.logical = f->logical;
+    type.utc = str_starts(s->format, "ts") && s->format[4];
+    return type;
+}
+
+static enum rc type_at(const struct ArrowSchema *s, const struct type *like, int depth,
+                       struct arena *mem, struct type *out, struct err *err)
 {
     const struct format *f = format_of(s->format);
     const struct format *d = s->dictionary ? format_of(s->dictionary->format) : NULL;
@@ -392,31 +541,21 @@ static enum rc type_at(const struct ArrowSchema *s, int depth, struct arena *mem
         return err_coded(err, RC_UNSUPPORTED, E2031,
                          "column '%.100s' has Arrow's type '%.60s', which is not read",
                          s->name ? s->name : "", s->format ? s->format : "");
-    *out = type_of(d ? d->id : f->id, true);
-    out->logical = d ? d->logical : f->logical;
-    out->utc = str_starts(s->format, "ts") && s->format[4];
-    struct type kid, value;
-    enum rc rc = RC_OK;
-    if (f->id == TYPE_LIST) {
-        rc = type_at(s->children[0], depth + 1, mem, &kid, err);
-        if (!rc)
-            *out = type_list(mem, kid, true);
-    } else if (f->id == TYPE_MAP) {
-        const struct ArrowSchema *entries = s->children[0];
-        if (entries->n_children != 2)
-            return err_coded(err, RC_FORMAT, E2032,
-                             "column '%.100s': a map has keys and values", s->name);
-        rc = type_at(entries->children[0], depth + 1, mem, &kid, err);
-        if (!rc)
-            rc = type_at(entries->children[1], depth + 1, mem, &value, err);
-        if (!rc)
-            *out = type_map(mem, kid, value, true);
+    if (f->id == TYPE_MAP)
+        return map_type_at(s, depth, mem, out, err);
+    if (f->id != TYPE_LIST) {
+        *out = plain_type(s, d ? d : f, like, mem);
+        return RC_OK;
     }
+    struct type kid;
+    enum rc rc = type_at(s->children[0], kid_of(like), depth + 1, mem, &kid, err);
+    if (!rc)
+        *out = type_list(mem, kid, true);
     return rc;
 }
 
-enum rc lib_import_type(const struct ArrowSchema *s, struct arena *mem, struct type *out,
-                        struct err *err)
+enum rc lib_import_type(const struct ArrowSchema *s, const struct type *like,
+                        struct arena *mem, struct type *out, struct err *err)
 {
-    return type_at(s, 0, mem, out, err);
+    return type_at(s, like, 0, mem, out, err);
 }

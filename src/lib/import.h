@@ -6,9 +6,12 @@
 #include "data/batch.h"
 #include "trainyard/scoring.h"
 
-/* The type of a column; kids lie in `mem`. RC_UNSUPPORTED E2031 names the format. */
-enum rc lib_import_type(const struct ArrowSchema *s, struct arena *mem, struct type *out,
-                        struct err *err) MUST_CHECK;
+/* The type of a column; kids lie in `mem`. A column, or elements of a list, of nothing but
+ * nulls have the type that `like` has there, or are texts where it is NULL. RC_UNSUPPORTED
+ * E2031 names the format.
+ */
+enum rc lib_import_type(const struct ArrowSchema *s, const struct type *like,
+                        struct arena *mem, struct type *out, struct err *err) MUST_CHECK;
 
 /* Rows [at, at + n) of an array of that type, at the end of nothing: `to` is empty. What
  * lies in memory as a column has it is borrowed; the rest is copied into memory of the

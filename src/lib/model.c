@@ -41,7 +41,7 @@ int ty_model_open(const char *dir, int threads, struct ty_model **out,
     struct err err = {0};
     struct ty_model *m = mem_calloc(1, sizeof(*m));
     pthread_mutex_init(&m->lock, NULL);
-    enum rc rc = pool_create(threads > 0 ? threads : cpu_count(), &m->pool, &err);
+    enum rc rc = pool_create(threads == 0 ? cpu_count() : threads, &m->pool, &err);
     if (!rc)
         rc = train_export_open(dir, EXPORT_NO_SAMPLES | EXPORT_NO_PLACES, m->pool,
                                &m->export, &err);
@@ -206,12 +206,20 @@ static enum rc check_columns(const struct scoring *x, struct err *err)
                                     err);
 }
 
+/* The type that the model was trained with, or NULL. */
+static const struct type *known_type(const struct ty_model *m, const char *name)
+{
+    const struct data_schema *known = &train_export_session(m->export)->columns;
+    int64_t at = data_schema_find(known, str_c(name));
+    return at < 0 ? NULL : &known->at[at].type;
+}
+
 static enum rc find_columns(struct scoring *x, struct err *err)
 {
     enum rc rc = RC_OK;
     const struct ArrowSchema *s = x->schema;
     if (!s || !x->rows || !s->format || strcmp(s->format, "+s") != 0 ||
-        s->n_children != x->rows->n_children)
+        s->n_children != x->rows->n_children || x->rows->length < 0)
         return err_coded(err, RC_FORMAT, E2032,
                          "rows are a struct array: one child per column");
     x->at = mem_calloc((size_t)s->n_children + 1, sizeof(*x->at));
@@ -220,13 +228,19 @@ static enum rc find_columns(struct scoring *x, struct err *err)
         const char *name = s->children[i]->name ? s->children[i]->name : "";
         if (!is_read(x->model, name))
             continue;
-        rc = lib_import_type(s->children[i], &x->columns.mem, &type, err);
+        if (data_schema_find(&x->columns, str_c(name)) >= 0)
+            return err_coded(err, RC_FORMAT, E2032, "there are several columns '%.100s'",
+                             name);
+        rc = lib_import_type(s->children[i], known_type(x->model, name), &x->columns.mem,
+                             &type, err);
         if (!rc) {
             x->at[x->columns.n] = i;
             data_schema_add(&x->columns, str_c(name), &type);
         }
     }
-    return rc ? rc : check_columns(x, err);
+    if (rc || (s->n_children == 0 && x->rows->length == 0))
+        return rc; /* no rows have no columns to be wrong */
+    return check_columns(x, err);
 }
 
 int ty_model_score(struct ty_model *model, const struct ArrowSchema *schema,

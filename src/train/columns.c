@@ -95,6 +95,7 @@ static enum kind kind_of(const struct type *t)
     while (type_is_nested(t->id) && t->n_kids)
         t = &t->kids[t->n_kids - 1].type;
     switch (t->id) {
+    case TYPE_BOOL: /* 0 and 1 */
     case TYPE_I32:
     case TYPE_I64:
     case TYPE_U32:

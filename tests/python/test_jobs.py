@@ -97,8 +97,9 @@ class Jobs:
 
     def test_waiting_can_end_before_the_job(self):
         job = Estimator(command="sleep 600", session=self.session, grace="1s").fit(wait=False)
-        with self.assertRaises(JobError):
-            job.wait(show_logs=False, timeout=0.2)
+        for show in (False, True):
+            with self.assertRaises(JobError):
+                job.wait(show_logs=show, timeout=0.2)
         job.stop()
 
     def test_errors_have_a_class_a_code_and_a_place(self):

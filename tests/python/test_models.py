@@ -2,6 +2,8 @@
 """Models from Python: trained, evaluated, exported and scored from tables in memory."""
 import contextlib
 import copy
+import datetime
+import decimal
 import gc
 import importlib.util
 import io
@@ -151,7 +153,7 @@ class Models(Case):
         for t in threads:
             t.join()
         self.assertEqual([f32(found[i % 4][i // 4]) for i in range(3000)], want)
-        self.assertEqual(len(model.score([])), 0)
+        self.assertEqual({name: len(scores) for name, scores in model.score([]).items()}, {"logits": 0, "probs": 0})
         with self.assertRaises(trainyard.DataError) as caught:
             model.score([{k: v for k, v in many[0].items() if k != "item_id"}])
         self.assertIn("item_id", str(caught.exception))
@@ -162,6 +164,121 @@ class Models(Case):
         with self.assertRaises(trainyard.TrainingError) as caught:
             Model("nowhere").score(many)
         self.assertEqual(caught.exception.code, "E2002")
+
+    def test_rows_hold_what_services_send(self):
+        model = self.train(rows(300, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
+        some = rows(3, 5)
+        want = list(model.score(some)["probs"])
+        odd = {"a note": object(), 7: 1, "when": datetime.datetime(2024, 1, 1), "deep": [object()], "big": 2**70, "text": "\udcff"}
+        self.assertEqual(list(model.score([{**row, **odd} for row in some])["probs"]), want, "columns that the model does not read")
+        for column in ("user_id", "price"):  # nothing but missing values, in every column one after another
+            gaps = [{**row, column: None} for row in some]
+            expected = [f32(s["probs"]) for s in model.predict(gaps)]
+            for missing in (None, float("nan")):
+                found = model.score([{**row, column: missing} for row in some])["probs"]
+                self.assertEqual([f32(p) for p in found], expected, f"{column} is {missing}")
+        prices = [decimal.Decimal("1.5")] * 3
+        self.assertEqual(list(model.score([{**row, "price": p} for row, p in zip(some, prices)])["probs"]),
+                         [f32(s["probs"]) for s in model.predict([{**row, "price": p} for row, p in zip(some, prices)])])
+        self.assertEqual(len(model.score({name: [] for name in some[0]})["probs"]), 0)
+        for bad, text in (({"user_id": 2**70}, "column 'user_id': int too big"), ({"user_id": "\udcff"}, "surrogates not allowed"),
+                          ({"user_id": object()}, "column 'user_id': values of type object")):
+            with self.assertRaises(trainyard.DataError) as caught:
+                model.score([{**row, **bad} for row in some])
+            self.assertIn(text, str(caught.exception))
+        self.assertEqual(list(model.score(some, threads=2)["probs"]), want)
+        for threads in (-1, 5000, "2"):
+            with self.assertRaisesRegex(trainyard.UsageError, "threads: a number up to 1024 is wanted"):
+                model.score(some, threads=threads)
+        self.assertEqual(list(model.predict(some, columns="user_id")[0]), ["logits", "probs", "user_id"])
+        with self.assertRaisesRegex(trainyard.DataError, "row 0: column 'price' is infinite"):
+            model.predict([{**some[0], "price": float("inf")}])
+        model._scorer.close()
+        with self.assertRaisesRegex(trainyard.UsageError, "the model was closed"):
+            model.score(some)
+
+    @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
+    def test_a_first_model_takes_times_booleans_lists_and_gaps(self):
+        import pandas
+        frame = pandas.DataFrame(rows(3000, 1))
+        frame["when"] = pandas.Timestamp("2024-01-01", tz="Asia/Shanghai") + pandas.to_timedelta(range(0, 3000 * 701, 701), unit="s")
+        frame["premium"] = frame["user_id"] % 3 == 0
+        frame["city"] = [None if i % 5 == 0 else f"c{i % 4}" for i in range(3000)]
+        frame["tags"] = [["a", "b"] if i % 2 else ["c"] for i in range(3000)]
+        config = trainyard.init(frame, label="clicked", show=False)
+        names = [str(f) for f in config.feature_configs]
+        for name in ("when_hour", "premium", "city", "tags"):
+            self.assertTrue(any(f"'{name}'" in text for text in names), name)
+        run = trainyard.train(config, show=False, patience=1)
+        self.assertIn("auc", run.evaluate(frame.tail(200)))
+        model = run.export("export")
+        want = [f32(p) for p in model.predict(frame.tail(5))["probs"]]
+        self.assertEqual([f32(p) for p in model.score(frame.tail(5))["probs"]], want)
+        records = frame.tail(5).to_dict("records")
+        self.assertEqual([f32(p) for p in model.score(records)["probs"]], want)
+        self.assertEqual([f32(s["probs"]) for s in model.predict(records)], want)
+        self.assertEqual([f32(model.score([row])["probs"][0]) for row in records], want, "one row at a time")
+
+    @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
+    def test_tables_of_pandas_with_gaps_in_ids_come_with_advice(self):
+        import pandas
+        frame = pandas.DataFrame(rows(300, 1))
+        model = self.train(frame, frame, set={"train_config.num_epochs": 1}).export("export")
+        gaps = frame.head(3).assign(user_id=[1.0, float("nan"), 3.0])
+        for call in (model.score, model.predict):
+            with self.assertRaisesRegex(trainyard.TrainingError, r"df.astype\({'user_id': 'Int64'}\) keeps them"):
+                call(gaps)
+        kept = gaps.astype({"user_id": "Int64"})
+        self.assertEqual([f32(p) for p in model.score(kept)["probs"]], [f32(p) for p in model.predict(kept)["probs"]])
+        twice = pandas.concat([frame.head(3), frame.head(3)[["age"]]], axis=1)
+        with self.assertRaisesRegex(trainyard.TrainyardError, "several columns 'age'"):
+            model.score(twice)
+        mixed = frame.head(3).assign(note=[{1: 2}, "a", 3])  # Arrow cannot hold it, the model does not read it
+        self.assertEqual(list(model.score(mixed)["probs"]), list(model.score(frame.head(3))["probs"]))
+        many = frame.assign(user_id=pandas.Categorical(frame["user_id"], categories=range(100000)))
+        self.assertEqual(list(model.score(many.head(9))["probs"]), list(model.score(frame.head(9))["probs"]), "many categories, few rows")
+        self.assertEqual(len(model.score(frame.head(0))["probs"]), 0)
+
+    def test_a_program_that_is_missing_killed_or_another_is_told(self):
+        self.write("other", "#!/bin/sh\necho nonsense\n")
+        self.write("killed", "#!/bin/sh\nkill -9 $$\n")
+        for name in ("other", "killed"):
+            os.chmod(name, 0o755)
+        space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+        calls = (lambda: self.train(rows(10, 1), rows(10, 2)), lambda: Config(CONFIG).check(),
+                 lambda: Config(CONFIG).train_config.num_epochs, lambda: trainyard.tune.Study(space))
+        for program, kind, text in (("/nowhere/trainyard", trainyard.ProgramNotFound, "cannot be started: No such file"),
+                                    (CONFIG, trainyard.ProgramNotFound, "cannot be started: Permission denied"),
+                                    (os.path.abspath("killed"), trainyard.TrainyardError, "was ended by SIGKILL")):
+            os.environ["TRAINYARD"] = program
+            for call in calls:
+                with self.assertRaises(kind) as caught:
+                    call()
+                self.assertIn(text, str(caught.exception))
+        os.environ["TRAINYARD"] = os.path.abspath("other")
+        for call in (calls[1], calls[2], lambda: trainyard.TrainingJob.list()):
+            with self.assertRaisesRegex(trainyard.ProgramNotFound, "gives no answer of the program trainyard"):
+                call()
+
+    def test_paths_and_values_of_other_types_are_taken_or_told(self):
+        some = rows(300, 1)
+        run = trainyard.train(CONFIG, train=some, eval=some, model_dir=b"by bytes", show=False,
+                              **{**self.edits, "train_config.num_epochs": 1})
+        self.assertEqual(run.model_dir, "by bytes")
+        self.assertEqual(len(run.export(b"out").score(some[:2])["probs"]), 2)
+        self.assertIsNone(Model.load(pathlib.Path("out")).predict(some[:2], output=pathlib.Path("scores.jsonl")))
+        with open(CONFIG, encoding="utf-8") as f:
+            self.write("nowhere.config", f.read().replace('model_dir: "experiments/quickstart"', ""))
+        for call, text in ((lambda: trainyard.train("nowhere.config", train=some, eval=some), "has no model_dir: give model_dir="),
+                           (lambda: Model.load(None), "path: a path is wanted, not NoneType"),
+                           (lambda: self.train(some, some, help=True), "unknown option 'help'"),
+                           (lambda: self.train(some, some, set={"train_config.num_epochs": object()}), "set: values of type object"),
+                           (lambda: trainyard.init(some, label=3), "label: names of columns are wanted, not int"),
+                           (lambda: self.train("a\0b", some), "embedded null byte"),
+                           (lambda: self.train(some, some, set={"model_dir": "x" * 300000}), "too long for one command")):
+            with self.assertRaises(trainyard.TrainyardError) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
 
     def test_columns_have_the_types_that_the_model_was_trained_with(self):
         model = self.train(rows(2000, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
@@ -294,7 +411,7 @@ class Models(Case):
                                 set={**self.edits, "train_config.num_epochs": 1}).export("export")
         self.assertEqual(list(model.predict(columns)), list(model.predict(some)[0]), "columns come back as columns")
         for bad, text in (({"a": [1], "b": [1, 2]}, "lists of one length"), ({"a": 1}, "lists of one length"),
-                          ((r for r in some), "generator"), ([{"a": object()}], "row 0: values of type object")):
+                          ((r for r in some), "generator"), ([{"a": object()}], "row 0: column 'a': values of type object")):
             with self.assertRaises(trainyard.DataError) as caught:
                 self.train(bad, some)
             self.assertIn(text, str(caught.exception))

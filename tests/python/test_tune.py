@@ -4,8 +4,12 @@ import contextlib
 import importlib.util
 import io
 import os
+import pickle
+import signal
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 from place import Case, load_doctests, trainyard
@@ -78,6 +82,107 @@ class Experiments(Case):
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(trainyard.ConfigError) as caught:
             e.run()
         self.assertRegex(str(caught.exception), r"^experiment:\d+: .*'trialComand', did you mean 'trialCommand'")
+
+    def test_an_experiment_that_is_interrupted_goes_on(self):
+        self.write("trial.py", TRIAL.format(imports="import time; from trainyard import tune; time.sleep(1)", nni="tune"))
+        e = self.experiment(f"{sys.executable} trial.py")
+        # whoever starts the tests in the background may have had it ignored
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
+            threading.Thread(target=self.interrupt, args=(said,)).start()
+            e.run()
+        self.assertIn(f"experiment {e.id} was interrupted; resume() goes on", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertTrue(e.resume())
+        self.assertEqual(len(e.trials()), 4)
+        self.assertIn("<polyline", e._repr_html_())
+
+    def interrupt(self, said):
+        while "trial" not in said.getvalue():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def test_a_study_is_used_by_threads_and_by_one_process(self):
+        space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+        study = tune.Study(space, path="s.jsonl")
+
+        def work():
+            for _ in range(5):
+                trial = study.ask()
+                trial.report(1)
+                trial.tell(trial.params["x"])
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(sorted(t.number for t in study.trials), list(range(30)))
+        code = f"from trainyard import tune; tune.Study({space!r}, path='s.jsonl')"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertIn("'s.jsonl' is in use by another process", done.stderr)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                study.ask()
+            except trainyard.TuneError as e:
+                os._exit(0 if "lives in the process that made it" in str(e) else 1)
+            os._exit(1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        with self.assertRaisesRegex(trainyard.TuneError, "neither copied nor pickled"):
+            pickle.dumps(study)
+        again = tune.Study(space, path="s.jsonl")  # as a cell that is run again
+        self.assertEqual((len(again.trials), again.best.value), (30, study.best.value))
+        with self.assertRaisesRegex(trainyard.TuneError, "the study is closed; a new one of 's.jsonl' goes on"):
+            study.ask()
+        again.close()
+
+    def test_a_study_survives_an_interrupt_and_the_end_of_its_tuner(self):
+        space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+        with tune.Study(space, path="s.jsonl") as study, tune.Study(space) as other:
+            want = []
+            for _ in range(4):
+                want.append(other.ask().params)
+                other.trials[-1].tell(1)
+            study.ask().tell(1)
+            whole = study._tuner.answer
+
+            def interrupted(line):
+                whole(line)
+                raise KeyboardInterrupt
+            study._tuner.answer = interrupted
+            with self.assertRaises(KeyboardInterrupt):
+                study.ask()
+            study.ask().tell(1)
+            os.kill(study._tuner._process.pid, signal.SIGKILL)
+            with self.assertRaisesRegex(trainyard.TrainyardError, "SIGKILL"):
+                study.ask()
+            for _ in range(2):
+                study.ask().tell(1)
+            self.assertEqual([t.params for t in study.trials], want, "as if nothing had been")
+        with tune.Study(space, path="s.jsonl") as study:
+            self.assertEqual([t.params for t in study.trials], want)
+
+    def test_files_that_are_no_study_and_values_that_are_none_are_told(self):
+        space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+        tune.Study(space, path="good.jsonl").close()
+        with open("good.jsonl", encoding="utf-8") as f:
+            head = f.read()
+        for text in ("nonsense\n", "3\n", head + '{"tell": 7, "value": 1}\n', head + "[]\n"):
+            self.write("bad.jsonl", text)
+            with self.assertRaisesRegex(trainyard.TuneError, "'bad.jsonl' is (damaged|a study of another)"):
+                tune.Study(space, path="bad.jsonl")
+        for call, text in ((lambda: tune.Study({"x": {"_type": "foo", "_value": [0, 1]}}), '^space:3: search space "x" has unsupported'),
+                           (lambda: tune.Study({"x": object()}), "the search space cannot be written"),
+                           (lambda: tune.Study(space, foo=3), "TPE takes no argument 'foo'")):
+            with self.assertRaisesRegex(trainyard.TuneError, text):
+                call()
+        with tune.Study(space) as study:
+            for call, text in ((lambda: study.ask().report(None), "must be a number, not NoneType"),
+                               (lambda: study.ask().report(float("nan")), "its result on the way is nan"),
+                               (lambda: study.add({"x": 1}, float("inf")), "the result of {'x': 1} is inf"),
+                               (lambda: study.add({"x": object()}, 1), "values of type object")):
+                with self.assertRaisesRegex(trainyard.TuneError, text):
+                    call()
 
     def test_a_result_that_is_no_number_is_told(self):
         with tune.Study({"x": {"_type": "uniform", "_value": [0, 2]}}) as study:

@@ -82,7 +82,7 @@ static enum rc raw_fast(struct fg_run *x, bool *done)
     const struct column *col = fg_column(x, in);
     const struct type *t = col->type;
     if (col->n != x->rows || col->dict || t->id < TYPE_I32 || t->id > TYPE_F64 ||
-        t->id == TYPE_U64 || !cells_accept(in, t))
+        t->id == TYPE_U64 || leaf_is_time(t) || !cells_accept(in, t))
         return RC_OK;
     *done = true;
     bool masks = x->mask && x->f->use_mask;

@@ -252,6 +252,19 @@ static void open_questions(void)
     FG_VECTORS(rows);
 }
 
+static void booleans_and_times_are_whole_numbers(void)
+{
+    static const struct vector rows[] = {
+        {NUM DEF(""), "x bool 1 / 0 / N", "v 1 0, L 1 1 0"},
+        {ID "vocab_list: ['0', '1'] " DEF(""), "x bool 1 / 0", "v 3 2"},
+        {NUM DEF(""), "x ms 7999 / N / 0", "v 7 0, L 1 0 1"},
+        {NUM DEF(""), "x us 7999999", "v 7"},
+        {NUM DEF(""), "x [ns] [7999999999,1000000000]", "v 7 1"},
+        {ID "num_buckets: 90000 " DEF(""), "x days 1 / 0", "v 86400 0"},
+    };
+    FG_VECTORS(rows);
+}
+
 static void mistakes_are_named(void)
 {
     static const struct vector rows[] = {
@@ -261,8 +274,8 @@ static void mistakes_are_named(void)
          "error: feature 'f': default_value 'x' is not an integer"},
         {NUM "separator: '|' " DEF("1|2"), "x str 1",
          "error: feature 'f': default_value '1|2' is not an integer"},
-        {HASH DEF(""), "x bool 1",
-         "error: feature 'f' (t:3): column 'x': type bool cannot be read here"},
+        {HASH DEF(""), "x clock 1",
+         "error: feature 'f' (t:3): column 'x': type time[us] cannot be read here"},
         {HASH DEF(""), "x {str,f32} {a:1}",
          "error: feature 'f' (t:3): column 'x': type map<string,float> cannot be read here"},
         {HASH "weighted: true " DEF(""), "x str a:1 / a:b",
@@ -273,9 +286,11 @@ static void mistakes_are_named(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(hashes_match),         TAP(vocabularies_match),     TAP(numbers_match),
-    TAP(sequences_match),      TAP(combinations_match),     TAP(farm_hash_by_switch),
-    TAP(zch_ids_have_63_bits), TAP(vocabulary_files_match), TAP(open_questions),
+    TAP(hashes_match),         TAP(vocabularies_match),
+    TAP(numbers_match),        TAP(sequences_match),
+    TAP(combinations_match),   TAP(farm_hash_by_switch),
+    TAP(zch_ids_have_63_bits), TAP(vocabulary_files_match),
+    TAP(open_questions),       TAP(booleans_and_times_are_whole_numbers),
     TAP(mistakes_are_named),
 };
 TAP_MAIN(cases)

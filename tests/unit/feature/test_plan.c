@@ -241,14 +241,14 @@ static void a_schema_is_checked_early(void)
                "data_config { fg_mode: FG_NORMAL label_fields: 'clk' }\n" IN(
                    ID("age", "num_buckets: 5")) "\n" IN(ID("b", "num_buckets: 5")),
                NULL));
-    table_init(&t, "ages i64 1\nb bool 1\nclk str 1");
+    table_init(&t, "ages i64 1\nb clock 1\nclk str 1");
     CHECK_INT(feature_plan_check(m.p, &t.schema, &m.b.diags), RC_INVAL);
     CHECK_INT(m.b.diags.n_errors, 3);
     CHECK_STR(m.b.diags.list.at[0].msg, "feature 'age': the data has no column 'age'");
     CHECK_STR(m.b.diags.list.at[0].hint, "did you mean 'ages'?");
     CHECK_INT(m.b.diags.list.at[0].code, E1301);
     CHECK_STR(m.b.diags.list.at[1].msg,
-              "feature 'b': column 'b' of type bool cannot be read here");
+              "feature 'b': column 'b' of type time[us] cannot be read here");
     CHECK_STR(
         m.b.diags.list.at[2].msg,
         "label_fields: column 'clk' of type string cannot be used: labels are numbers");

@@ -62,6 +62,18 @@ static const struct vector given[] = {
      "v 1 3 2 3 0 0 3 3"},
 };
 
+static void booleans_and_times_are_numbers(void)
+{
+    static const struct vector rows[] = {
+        {RAW DEF(""), "x bool 1 / 0 / N", "d 1 0 0"},
+        {RAW DEF(""), "x ms 7999 / -1500 / N", "d 7 -1 0"},
+        {RAW DEF(""), "x days 2", "d 172800"},
+        {RAW "boundaries: [5, 10] " DEF(""), "x ns 7000000000 / 11000000000", "v 1 2"},
+        {RAW Z("5", "2") DEF(""), "x us 7000000", "d 1"},
+    };
+    FG_VECTORS(rows);
+}
+
 static void the_table_holds(void)
 {
     FG_VECTORS(given);
@@ -198,8 +210,12 @@ static void mistakes_are_named(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(the_table_holds),  TAP(bounds_are_float32),
-    TAP(log10_is_float32), TAP(precision_depends_on_the_column),
-    TAP(open_questions),   TAP(mistakes_are_named),
+    TAP(the_table_holds),
+    TAP(booleans_and_times_are_numbers),
+    TAP(bounds_are_float32),
+    TAP(log10_is_float32),
+    TAP(precision_depends_on_the_column),
+    TAP(open_questions),
+    TAP(mistakes_are_named),
 };
 TAP_MAIN(cases)

@@ -2,7 +2,7 @@
 /* Feature vectors as the specification writes them: a config, columns, what comes out.
  *
  * Columns, one per line: `name type row / row / row`. Types: str, lit (a text taken as it
- * is), i32, i64, f32, f64, [str], [i64], [f64], [[i64]], [[str]], {str,f32} and so on. N
+ * is), i32, i64, f32, f64, bool, u32, days, ms, us, ns, clock (dates and times), [str], [i64], [f64], [[i64]], [[str]], {str,f32} and so on. N
  * is a null, "" an empty text, [a,b] a list, {k:v,k:v} a map. In texts ^ is byte 0x1d and
  * ~ byte 0x03. A column line of one row may be followed by `*`: it stands for all rows.
  *
@@ -66,12 +66,21 @@ static inline struct type flat_type(struct str name)
     static const struct {
         const char *name;
         enum type_id id;
-    } types[] = {{"str", TYPE_STR},   {"lit", TYPE_STR}, {"i32", TYPE_I32},
-                 {"i64", TYPE_I64},   {"f32", TYPE_F32}, {"f64", TYPE_F64},
-                 {"bool", TYPE_BOOL}, {"u32", TYPE_U32}};
+        enum logical logical;
+    } types[] = {
+        {"str", TYPE_STR, LOGICAL_NONE},        {"lit", TYPE_STR, LOGICAL_NONE},
+        {"i32", TYPE_I32, LOGICAL_NONE},        {"i64", TYPE_I64, LOGICAL_NONE},
+        {"f32", TYPE_F32, LOGICAL_NONE},        {"f64", TYPE_F64, LOGICAL_NONE},
+        {"bool", TYPE_BOOL, LOGICAL_NONE},      {"u32", TYPE_U32, LOGICAL_NONE},
+        {"days", TYPE_I32, LOGICAL_DATE},       {"ms", TYPE_I64, LOGICAL_TIMESTAMP_MS},
+        {"us", TYPE_I64, LOGICAL_TIMESTAMP_US}, {"ns", TYPE_I64, LOGICAL_TIMESTAMP_NS},
+        {"clock", TYPE_I64, LOGICAL_TIME_US}};
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (str_is(name, types[i].name))
-            return type_of(types[i].id, true);
+        if (str_is(name, types[i].name)) {
+            struct type type = type_of(types[i].id, true);
+            type.logical = types[i].logical;
+            return type;
+        }
     printf("# no type '%.*s'\n", (int)name.n, name.p);
     abort();
 }

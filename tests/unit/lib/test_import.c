@@ -15,7 +15,7 @@ static void prints(const struct ArrowSchema *s, const struct ArrowArray *a, int6
     struct err err = {0};
     struct buf out;
     buf_init(&out, 1 << 12);
-    CHECK(lib_import_type(s, &mem, &type, &err) == RC_OK);
+    CHECK(lib_import_type(s, NULL, &mem, &type, &err) == RC_OK);
     column_init(&c, &type);
     CHECK(lib_import_rows(s, a, at, n, &c, &err) == RC_OK);
     CHECK(c.n == n);
@@ -35,7 +35,7 @@ static void refuses(const struct ArrowSchema *s, const struct ArrowArray *a,
     struct arena mem = {0};
     struct type type;
     struct err err = {0};
-    enum rc rc = lib_import_type(s, &mem, &type, &err);
+    enum rc rc = lib_import_type(s, NULL, &mem, &type, &err);
     if (!rc) {
         struct column c;
         column_init(&c, &type);
@@ -107,9 +107,18 @@ static void texts_of_all_forms_are_read(void)
         char text[12];
     } views[2] = {{3, "xyz"}, {13, ""}};
     memcpy(views[1].text, (const int32_t[]){0, 0, 1}, 12);
+    const int64_t sizes[] = {14};
     a.length = 2;
-    a.buffers = BUFFERS(NULL, views, "-thirteenbytes");
+    a.n_buffers = 4;
+    a.buffers = BUFFERS(NULL, views, "-thirteenbytes", sizes);
     prints(&vu, &a, 0, 2, "\"xyz\" \"thirteenbytes\"");
+    const int32_t outside[][3] = {{0, 0, 2}, {0, 0, -1}, {0, 1, 0}, {0, -1, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(outside); i++) {
+        memcpy(views[1].text, outside[i], 12);
+        refuses(&vu, &a, E2032, "a view is outside of its buffers");
+    }
+    views[1].n = -1;
+    refuses(&vu, &a, E2032, "a view is outside of its buffers");
 }
 
 static void a_dictionary_gives_its_texts(void)
@@ -149,6 +158,63 @@ static void a_dictionary_of_numbers_gives_its_numbers(void)
     prints(&s, &a, 3, 1, "80");
 }
 
+static void of_a_long_dictionary_only_what_rows_name_is_read(void)
+{
+    const int16_t codes[] = {99, 0};
+    int64_t ids[100] = {5};
+    ids[99] = 7;
+    struct ArrowSchema numbers = {.format = "l"};
+    struct ArrowSchema s = {.format = "s", .name = "x", .dictionary = &numbers};
+    struct ArrowArray values = {
+        .length = 100, .n_buffers = 2, .buffers = BUFFERS(NULL, ids)};
+    struct ArrowArray a = {.length = 2,
+                           .n_buffers = 2,
+                           .buffers = BUFFERS(NULL, codes),
+                           .dictionary = &values};
+    prints(&s, &a, 0, 2, "7 5");
+    a.buffers = BUFFERS(NULL, ((const int16_t[]){0, 100}));
+    refuses(&s, &a, E2032, "a code is outside of its dictionary");
+}
+
+static void decimals_are_doubles(void)
+{
+    const uint64_t values[] = {150, 0, (uint64_t)-25, UINT64_MAX, 9, 9};
+    const uint8_t valid[] = {0x03};
+    struct ArrowSchema s = {.format = "d:5,2", .name = "price"};
+    struct ArrowArray a = {
+        .length = 3, .null_count = 1, .n_buffers = 2, .buffers = BUFFERS(valid, values)};
+    prints(&s, &a, 0, 3, "1.5 -0.25 null");
+    s.format = "d:5,-1,128";
+    prints(&s, &a, 0, 2, "1500 -250");
+}
+
+static void nulls_alone_have_the_type_that_is_known(void)
+{
+    struct arena mem = {0};
+    const struct type list = type_list(&mem, type_of(TYPE_I64, true), true);
+    const int32_t offsets[] = {0, 0, 2};
+    struct ArrowSchema n = {.format = "n", .name = "item"};
+    struct ArrowSchema s = {
+        .format = "+l", .n_children = 1, .children = (struct ArrowSchema *[]){&n}};
+    struct ArrowArray nulls = {.length = 2};
+    struct ArrowArray a = {.length = 2,
+                           .n_buffers = 2,
+                           .buffers = BUFFERS(NULL, offsets),
+                           .n_children = 1,
+                           .children = (struct ArrowArray *[]){&nulls}};
+    struct type type;
+    struct err err = {0};
+    CHECK(lib_import_type(&s, &list, &mem, &type, &err) == RC_OK);
+    CHECK(type.id == TYPE_LIST && type.kids[0].type.id == TYPE_I64);
+    CHECK(lib_import_type(&n, &list, &mem, &type, &err) == RC_OK);
+    CHECK(type.id == TYPE_LIST);
+    CHECK(lib_import_type(&s, &list.kids[0].type, &mem, &type, &err) == RC_OK);
+    CHECK(type.id == TYPE_LIST && type.kids[0].type.id == TYPE_STR);
+    prints(&s, &a, 0, 2, "[] [null, null]");
+    prints(&n, &nulls, 0, 2, "null null");
+    arena_release(&mem);
+}
+
 static void lists_and_maps_begin_anywhere(void)
 {
     const int32_t offsets[] = {0, 2, 2, 3}, keys[] = {1, 2, 3};
@@ -180,9 +246,12 @@ static void lists_and_maps_begin_anywhere(void)
 
 static void what_is_not_read_or_not_right_is_said(void)
 {
-    struct ArrowSchema s = {.format = "d:38,2", .name = "price"};
+    struct ArrowSchema s = {.format = "d:38,2,256", .name = "price"};
     struct ArrowArray a = {.length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, NULL)};
-    refuses(&s, &a, E2031, "column 'price' has Arrow's type 'd:38,2', which is not read");
+    refuses(&s, &a, E2031,
+            "column 'price' has Arrow's type 'd:38,2,256', which is not read");
+    s.format = "d:38,2";
+    refuses(&s, &a, E2032, "column 'price': its values are missing");
     s.format = "l";
     refuses(&s, &a, E2032, "column 'price': its values are missing");
     s.format = "u";
@@ -205,6 +274,9 @@ static const struct tap_case cases[] = {
     TAP(texts_of_all_forms_are_read),
     TAP(a_dictionary_gives_its_texts),
     TAP(a_dictionary_of_numbers_gives_its_numbers),
+    TAP(of_a_long_dictionary_only_what_rows_name_is_read),
+    TAP(decimals_are_doubles),
+    TAP(nulls_alone_have_the_type_that_is_known),
     TAP(lists_and_maps_begin_anywhere),
     TAP(what_is_not_read_or_not_right_is_said),
 };
