@@ -132,6 +132,8 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     map_step(r);
     r->shards = (int)number_of("TRAINYARD_SHARDS", 0);
     struct comm_conf conf = {
+        .rank = r->rank, /* a comm that says otherwise was started by somebody else */
+        .world = r->world,
         .timeout_ms = (int64_t)seconds * 1000,
         .silence_ms = (int64_t)number_of("TRAINYARD_HEARTBEAT_SECONDS", SILENCE_S) * 1000,
         .step = r->step};

@@ -4,6 +4,7 @@
  */
 #include "comm/comm.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm_private.h"
+
+#define ELEMENTS_MAX ((int64_t)1 << 56) /* of one call: sizes in bytes stay numbers */
+#define WORLD_MAX (1 << 24)
 
 static const struct comm_ops *const implementations[] = {
 #define COMM(name, ranks) &comm_##name##_ops,
@@ -156,7 +160,7 @@ static enum rc check_comm(const struct err_call *call, struct comm *c, int rank,
     if (!c || !c->ops)
         return err_broken(call, "succeeded without a comm");
     const char *lacks = missing_method(c->ops);
-    bool one = c->rank >= 0 && c->rank < c->world;
+    bool one = c->rank >= 0 && c->rank < c->world && c->world <= WORLD_MAX;
     if (!lacks && one && (!world || (c->rank == rank && c->world == world)))
         return RC_OK;
     enum rc rc = lacks  ? err_broken(call, "gave a comm that has no %s()", lacks)
@@ -271,6 +275,35 @@ static enum rc refuse(struct comm *c, enum rc rc, struct err *err)
     return rc;
 }
 
+enum rc comm_broken(struct comm *c, const char *call, struct err *err, const char *fmt,
+                    ...)
+{
+    struct err why = {0};
+    char text[200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    enum rc rc = err_coded(&why, RC_INVAL, E0011, "comm '%s': %s() delivered %s",
+                           c ? c->ops->name : comm_self_ops.name, call, text);
+    comm_abort(c, &why);
+    if (err)
+        *err = why;
+    return rc;
+}
+
+/* The sum of what ranks say of themselves; -1: such numbers cannot be. */
+static int64_t sum_told(const struct comm *c, const int64_t *told)
+{
+    int64_t n = 0;
+    for (int r = 0; r < comm_world(c); r++) {
+        if (told[r] < 0 || told[r] > ELEMENTS_MAX - n)
+            return -1;
+        n += told[r];
+    }
+    return n;
+}
+
 static enum rc check_count(struct comm *c, const char *call, int64_t n, struct err *err)
 {
     if (n >= 0)
@@ -382,9 +415,9 @@ static enum rc send_by_counts(struct comm *c, struct comm_mem in, const int64_t 
     enum rc rc = comm_exchange(c, send, receive, err);
     if (rc)
         return rc;
-    int64_t n = 0;
-    for (int r = 0; r < comm_world(c); r++)
-        n += receive[r];
+    int64_t n = sum_told(c, receive);
+    if (n < 0)
+        return comm_broken(c, "all_to_all", err, "impossible lengths");
     struct comm_mem to = {.type = out->type, .data = out->reserve(out->arg, n)};
     if (n && !to.data) {
         rc = err_coded(err, RC_NOMEM, E2501,
@@ -393,6 +426,33 @@ static enum rc send_by_counts(struct comm *c, struct comm_mem in, const int64_t 
         return refuse(c, rc, err);
     }
     return comm_all_to_all(c, in, send, to, receive, err);
+}
+
+/* A receiver's inbox, with a note of what was reserved. */
+struct noted_inbox {
+    const struct comm_inbox *to;
+    int64_t n;
+};
+
+static void *reserve_noted(void *arg, int64_t n)
+{
+    struct noted_inbox *x = arg;
+    bool can_be = n >= 0 && n <= ELEMENTS_MAX;
+    x->n = can_be ? n : -1;
+    return can_be ? x->to->reserve(x->to->arg, n) : NULL;
+}
+
+static enum rc send_directly(struct comm *c, struct comm_mem in, const int64_t *send,
+                             const struct comm_inbox *out, int64_t *receive,
+                             struct err *err)
+{
+    struct noted_inbox x = {.to = out};
+    struct comm_inbox to = {.type = out->type, .reserve = reserve_noted, .arg = &x};
+    struct timed t = begin(c, "send_all", err);
+    enum rc rc = end(&t, c->ops->send_all(c, in, send, &to, receive, err));
+    if (!rc && (x.n < 0 || sum_told(c, receive) != x.n))
+        return comm_broken(c, "send_all", err, "impossible lengths");
+    return rc;
 }
 
 enum rc comm_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
@@ -405,10 +465,8 @@ enum rc comm_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
         rc = check_counts(c, "send_all", send, err);
     if (rc)
         return rc;
-    if (!to->ops->send_all)
-        return send_by_counts(to, in, send, out, receive, err);
-    struct timed t = begin(to, "send_all", err);
-    return end(&t, to->ops->send_all(to, in, send, out, receive, err));
+    return to->ops->send_all ? send_directly(to, in, send, out, receive, err)
+                             : send_by_counts(to, in, send, out, receive, err);
 }
 
 enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
@@ -424,18 +482,20 @@ enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
     return rc;
 }
 
-static enum rc gather_counted(struct comm *c, const void *own, const int64_t *counts,
-                              void **all, int64_t *n, struct err *err)
+static enum rc gather_counted(struct comm *c, const void *own, int64_t n_own,
+                              const int64_t *counts, void **all, int64_t *n,
+                              struct err *err)
 {
-    *n = 0;
-    for (int r = 0; r < comm_world(c); r++)
-        *n += counts[r];
+    *n = sum_told(c, counts);
+    if (*n < 0 || counts[comm_rank(c)] != n_own)
+        return comm_broken(c, "all_gather", err, "impossible lengths");
     *all = mem_try_alloc((size_t)*n + 1, 1);
     if (!*all) {
         enum rc rc =
             err_set(err, RC_NOMEM, "no memory for %jd bytes of all ranks", (intmax_t)*n);
         return refuse(c, rc, err);
     }
+    ((char *)*all)[*n] = '\0';
     return comm_all_gather(c, comm_bytes((void *)(uintptr_t)own), comm_bytes(*all),
                            counts, err);
 }
@@ -450,7 +510,7 @@ enum rc comm_gather_bytes(struct comm *c, const void *own, int64_t n_own, void *
     *all = NULL;
     enum rc rc = comm_all_gather(c, comm_i64(&n_own), comm_i64(counts), ones, err);
     if (!rc)
-        rc = gather_counted(c, own, counts, all, n, err);
+        rc = gather_counted(c, own, n_own, counts, all, n, err);
     if (rc) {
         mem_free(*all);
         *all = NULL;

@@ -193,7 +193,8 @@ enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *c
 enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
                         const int64_t *counts, struct err *err) MUST_CHECK;
 /* The same for bytes of which no rank knows how many the others have. *all is the caller's,
- * to mem_free(); *n: its bytes. RC_NOMEM.
+ * to mem_free(); *n: its bytes, behind which stands a zero. RC_NOMEM; E0011: impossible
+ * lengths.
  */
 enum rc comm_gather_bytes(struct comm *c, const void *own, int64_t n_own, void **all,
                           int64_t *n, struct err *err) MUST_CHECK;
@@ -205,11 +206,17 @@ enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
                         struct comm_mem out, const int64_t *receive,
                         struct err *err) MUST_CHECK;
 /* The same where receivers do not know what they will get: receive[s] is what came from rank
- * s. RC_NOMEM.
+ * s, as many together as were reserved. RC_NOMEM; E0011: impossible lengths.
  */
 enum rc comm_send_all(struct comm *c, struct comm_mem in, const int64_t *send,
                       const struct comm_inbox *out, int64_t *receive,
                       struct err *err) MUST_CHECK;
+/* What a call delivered cannot be what other ranks sent: RC_INVAL (E0011), "comm 'mpi':
+ * broadcast() delivered " and the words, and breaks the comm, so that nobody waits. For whoever
+ * reads what has arrived, before it is used as a size, an index or a text.
+ */
+enum rc comm_broken(struct comm *c, const char *call, struct err *err, const char *fmt,
+                    ...) PRINTF_LIKE(4, 5);
 /* One number for each rank: receive[s] is what rank s gave as send[this rank]. */
 enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
                       struct err *err) MUST_CHECK;

@@ -400,6 +400,29 @@ static void *inbox(void *arg, int64_t n)
     return reserve(&x->got, n, sizeof(int64_t), NULL) ? NULL : x->got.at;
 }
 
+/* A message of so many numbers is as long as its front says. */
+static bool adds_up(const int64_t *front, int64_t n_front, int64_t n)
+{
+    int64_t left = n - n_front;
+    for (int64_t i = 0; left >= 0 && i < n_front; i++)
+        left = front[i] < 0 || front[i] > left ? -1 : left - front[i];
+    return left == 0;
+}
+
+static enum rc check_fronts(struct dist_exchange *x, struct err *err)
+{
+    const int64_t *from = x->got.at;
+    for (int r = 0; r < comm_world(x->comm); from += x->from[r++])
+        if (r == comm_rank(x->comm)
+                ? x->from[r] != 0
+                : !adds_up(from, (int64_t)x->units->n * x->parts[r], x->from[r]))
+            return comm_broken(
+                x->comm, "send_all", err,
+                "%jd numbers from rank %d that are not ids with their counts",
+                (intmax_t)x->from[r], r);
+    return RC_OK;
+}
+
 /* What stands in front of the messages that came, and what this rank gives itself. */
 static enum rc take_counts(struct dist_exchange *x, struct err *err)
 {
@@ -407,7 +430,9 @@ static enum rc take_counts(struct dist_exchange *x, struct err *err)
     const int64_t *from = x->got.at;
     for (int r = 0; r < comm_world(x->comm); r++)
         total += n * x->parts[r];
-    enum rc rc = reserve(&x->take, total, sizeof(int64_t), err);
+    enum rc rc = check_fronts(x, err);
+    if (!rc)
+        rc = reserve(&x->take, total, sizeof(int64_t), err);
     for (int r = 0; r < comm_world(x->comm) && !rc; from += x->from[r++])
         memcpy(counts_at(&x->take, x, true, r, 0),
                r == comm_rank(x->comm) ? counts_at(&x->give, x, false, r, 0) : from,

@@ -46,6 +46,7 @@ struct dist_spread {
 struct request {
     int64_t table, part, column, from, n;
 };
+#define LIST_MAX ((int64_t)1 << 48) /* numbers; sums of all lists stay numbers */
 #define REQUEST_WORDS ((int64_t)(sizeof(struct request) / sizeof(int64_t)))
 
 static size_t row_bytes(const struct lookup_column *c)
@@ -190,6 +191,23 @@ static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
     return rc;
 }
 
+/* The request is for rows that the image has. */
+static enum rc check_request(struct dist_sharded *x, const struct request *q,
+                             struct err *err)
+{
+    const struct dist_spread *s = x->images && q->table < lookup_n_tables(&x->wrap.lookup)
+                                      ? x->images[q->table]
+                                      : NULL;
+    if (s && q->part >= 0 && q->part < s->n_parts && q->column >= 0 &&
+        q->column < LOOKUP_COLUMNS_MAX && s->base.image.has[q->column] && q->from >= 0 &&
+        q->from <= s->base.image.n && q->n >= 0 && q->n <= s->base.image.n - q->from)
+        return RC_OK;
+    return comm_broken(x->comm, "broadcast", err,
+                       "a request for rows %jd to %jd of column %jd of table %jd",
+                       (intmax_t)q->from, (intmax_t)q->n, (intmax_t)q->column,
+                       (intmax_t)q->table);
+}
+
 enum rc dist_sharded_serve(struct lookup *l, struct err *err)
 {
     struct dist_sharded *x = (struct dist_sharded *)l;
@@ -204,7 +222,9 @@ enum rc dist_sharded_serve(struct lookup *l, struct err *err)
         enum rc rc = comm_broadcast(x->comm, comm_i64(&q.table), REQUEST_WORDS, 0, err);
         if (rc || q.table < 0)
             return rc;
-        rc = answer(x->images[q.table], &q, err);
+        rc = check_request(x, &q, err);
+        if (!rc)
+            rc = answer(x->images[q.table], &q, err);
         if (rc)
             return rc;
     }
@@ -259,8 +279,11 @@ static enum rc gather_used(struct dist_spread *s, struct err *err)
         else if ((!own->used || has_bit(own->used, r)) &&
                  dist_owner_at(&s->parts[0].owner, r) == rank)
             s->used[r >> 3] |= (unsigned char)(1 << (r & 7));
-    struct comm_mem bits = comm_bytes(s->used);
-    return comm_all_reduce(s->x->comm, bits, bytes, COMM_SUM, err);
+    enum rc rc = comm_all_reduce(s->x->comm, comm_bytes(s->used), bytes, COMM_SUM, err);
+    if (!rc && rows % 8 && s->used[rows >> 3] >> (rows & 7))
+        rc = comm_broken(s->x->comm, "all_reduce", err, "bits of more than %jd rows",
+                         (intmax_t)rows);
+    return rc;
 }
 
 static int64_t count_used(const struct dist_spread *s)
@@ -364,8 +387,12 @@ static enum rc share_lists(struct dist_spread *s, const struct keyed_head *h,
     int64_t total = 0;
     bool keeps = comm_rank(s->x->comm) == s->parts[0].owner.start;
     enum rc rc = RC_OK;
-    for (int i = 0; i < LOOKUP_LISTS; i++)
+    for (int i = 0; i < LOOKUP_LISTS; i++) {
+        if (h->lists[i] < 0 || h->lists[i] > LIST_MAX)
+            return comm_broken(s->x->comm, "broadcast", err, "a list of %jd numbers",
+                               (intmax_t)h->lists[i]);
         total += h->lists[i];
+    }
     s->lists = mem_try_alloc((size_t)total + 1, sizeof(int64_t));
     if (!s->lists)
         return err_set(err, RC_NOMEM, "no memory for %jd keys", (intmax_t)total);

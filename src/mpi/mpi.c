@@ -123,9 +123,11 @@ static enum rc mpi_open(const struct comm_conf *conf, struct comm **out, struct 
     MPI_Comm_rank(MPI_COMM_WORLD, &real.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &real.world);
     if (conf->world && (conf->world != real.world || conf->rank != real.rank))
-        return err_coded(err, RC_INVAL, E2504,
-                         "MPI started this process as rank %d of %d, not %d of %d",
-                         real.rank, real.world, conf->rank, conf->world);
+        return err_coded(
+            err, RC_INVAL, E2504,
+            "the launcher started rank %d of %d, but MPI sees rank %d of %d: "
+            "is it the launcher of another MPI?",
+            conf->rank, conf->world, real.rank, real.world);
     if (MPI_Comm_dup(MPI_COMM_WORLD, &mpi) != MPI_SUCCESS)
         return err_coded(err, RC_IO, E2504, "MPI cannot connect the ranks");
     struct mpi_comm *c = make_comm(mpi, &real);

@@ -27,6 +27,7 @@ struct stream {
     char *kept;            /* owned: `position` at the end of a pass */
 };
 
+#define ROWS_MAX ((int64_t)1 << 40)   /* of a shard of a batch; sums stay numbers */
 enum { ASK, BUSY, COMM_TIME, WORDS }; /* in front of the rows of a rank's shards */
 
 /* A batch of all ranks. */
@@ -213,6 +214,21 @@ static void draw(struct train_rounds *r, struct turn *t, unsigned ask)
     t->errand = (struct comm_errand){.run = tell_each_other, .arg = t};
 }
 
+/* What arrived has this rank's own rows, and no less than none of others. */
+static enum rc check_rows(const struct train_rounds *r, const struct turn *t,
+                          struct err *err)
+{
+    for (int i = 0; i < r->shards.total; i++) {
+        int own = i - r->shards.first;
+        bool here = own >= 0 && own < r->shards.n;
+        if (t->rows[i] < 0 || t->rows[i] > ROWS_MAX ||
+            (here && t->rows[i] != t->own[WORDS + own]))
+            return comm_broken(r->comm, "all_gather", err, "%jd rows for shard %d",
+                               (intmax_t)t->rows[i], i);
+    }
+    return RC_OK;
+}
+
 /* t->rows, t->times: of the shards of all ranks. */
 static void sort_out(struct train_rounds *r, struct turn *t, unsigned *asked)
 {
@@ -300,8 +316,10 @@ enum rc train_rounds_next(struct train_rounds *r, unsigned ask, struct train_rou
         *err = t->err;
     out->over = t->over;
     sort_out(r, t, &out->asked);
-    fill_round(r, t, out);
-    return t->rc;
+    rc = check_rows(r, t, err);
+    if (!rc)
+        fill_round(r, t, out);
+    return rc ? rc : t->rc;
 }
 
 /* The texts of this rank's shards, each with its zero byte. */
@@ -327,8 +345,13 @@ enum rc train_rounds_position(struct train_rounds *r, struct buf *out, struct er
     const char **texts = mem_calloc((size_t)r->shards.total, sizeof(*texts));
     enum rc rc = comm_gather_bytes(r->comm, own.p, (int64_t)own.n, &got, &n, err);
     const char *all = got;
-    for (int64_t at = 0; !rc && at < n; at += (int64_t)strlen(all + at) + 1)
-        texts[found++] = all + at;
+    for (int64_t at = 0; !rc && at < n; at += (int64_t)strlen(all + at) + 1) {
+        if (found == (size_t)r->shards.total)
+            rc =
+                comm_broken(r->comm, "all_gather", err, "more than %zu positions", found);
+        else
+            texts[found++] = all + at;
+    }
     if (!rc && found == (size_t)r->shards.total)
         rc = dataset_merge(texts, found, out, err);
     mem_free(texts);

@@ -63,6 +63,15 @@ static const char *next_text(const char *at)
     return at + strlen(at) + 1;
 }
 
+/* Whether so many bytes are texts of so many ranks. */
+static bool are_facts(const char *at, int64_t n, int world)
+{
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < n; i++)
+        zeros += at[i] == '\0';
+    return n > 0 && at[n - 1] == '\0' && zeros == (int64_t)world * (FACTS + 1);
+}
+
 static enum rc compare(const char *first, const char *other, int rank, struct err *err)
 {
     const char *a = first, *b = other, *host = other;
@@ -88,6 +97,10 @@ enum rc trainer_agree(struct trainer *t, struct err *err)
     put_facts(t, &own);
     enum rc rc = comm_gather_bytes(t->o->comm, own.p, (int64_t)own.n, &all, &n, err);
     const char *first = all, *at = all;
+    if (!rc && !are_facts(all, n, comm_world(t->o->comm)))
+        rc = comm_broken(t->o->comm, "all_gather", err,
+                         "%jd bytes that do not describe %d ranks", (intmax_t)n,
+                         comm_world(t->o->comm));
     for (int r = 0; r < comm_world(t->o->comm) && !rc; r++) {
         rc = compare(first, at, r, err);
         for (int i = 0; i <= FACTS; i++)

@@ -206,6 +206,16 @@ torchrun_starts_again_too()
     log_has "resumed     from m/model.ckpt-"
 }
 
+# As under the mpirun of another MPI, where each process would train alone in one directory.
+a_launcher_of_another_mpi_is_refused()
+{
+    config && data
+    run env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 "$TRAINYARD" train c.config --model-dir m
+    status 2
+    err_has "error[E2504]: 4 processes were started as one run: the launcher started rank 0 of 4, but MPI sees rank 0 of 1"
+    [ -e m ] && fail "it began to train"
+}
+
 a_wrong_config_is_not_tried_again()
 {
     long_run
@@ -237,5 +247,6 @@ tap_cases \
     a_launcher_that_is_killed_leaves_nobody \
     a_run_that_fails_starts_again_from_its_last_checkpoint \
     torchrun_starts_again_too \
+    a_launcher_of_another_mpi_is_refused \
     a_wrong_config_is_not_tried_again \
     progress_names_the_slowest_rank
