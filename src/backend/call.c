@@ -366,9 +366,9 @@ enum backend_state backend_call_poll(struct backend_job *j, struct backend_worke
         fault_end(j, out, "poll() answered WAITING for worker %jd, which was %s", index,
                   state_names[was]);
         s = BACKEND_LOST;
-    } else if (s == BACKEND_RUNNING && was == BACKEND_ENDED) {
-        fault_end(j, out, "poll() answered RUNNING for worker %jd, which was ENDED",
-                  index);
+    } else if (s == BACKEND_RUNNING && (was == BACKEND_ENDED || was == BACKEND_LOST)) {
+        fault_end(j, out, "poll() answered RUNNING for worker %jd, which was %s", index,
+                  state_names[was]);
         s = BACKEND_LOST;
     } else if (s == BACKEND_ENDED) {
         check_exit(j, w, out);

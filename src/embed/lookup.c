@@ -338,6 +338,7 @@ void lookup_forget_touched(struct lookup *l)
 
 void lookup_memory(const struct lookup *l, int table, struct lookup_memory *out)
 {
+    *out = (struct lookup_memory){0};
     l->ops->memory(l, table, out);
 }
 

@@ -533,12 +533,27 @@ static enum rc check_ops(const struct graph *g, struct err *err)
                      g->ops.n);
 }
 
-/* Without moments no op would have memory. */
+static bool is_moment(int at, int n)
+{
+    return at >= 0 && at < n;
+}
+
+/* Memory is laid out by moments: without them no op would have any, and an op at a moment
+ * that does not exist would share it with others.
+ */
 static enum rc check_plan(const struct graph *g, const struct err_call *call)
 {
-    if (!g->ops.n || g->n_forward > 0)
-        return RC_OK;
-    return err_broken(call, "planned none of %zu ops", g->ops.n);
+    if (g->ops.n && g->n_forward <= 0)
+        return err_broken(call, "planned none of %zu ops", g->ops.n);
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        if (!is_moment(n->forward_at, g->n_forward) ||
+            (n->backward && !is_moment(n->backward_at, g->n_backward)))
+            return err_broken(call,
+                              "gave op '%s' of layer '%s' a moment outside the pass",
+                              n->op->name, n->layer);
+    }
+    return RC_OK;
 }
 
 enum rc graph_finish(struct graph *g, struct err *err)

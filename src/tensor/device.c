@@ -18,6 +18,40 @@ static const char *missing_method(const struct device_ops *o)
                                             : NULL;
 }
 
+#define ALIGNMENT 64 /* of what alloc() gives, by contract */
+#define TRIAL 192    /* bytes */
+
+/* A few bytes go there and come back: what a device gets wrong for all memory is said before a
+ * model is built on it.
+ */
+static enum rc try_memory(const struct err_call *call, const struct device *d,
+                          struct err *err)
+{
+    const struct device_ops *ops = d->ops;
+    unsigned char sent[TRIAL], got[TRIAL];
+    for (size_t i = 0; i < TRIAL; i++)
+        sent[i] = (unsigned char)(7 * i + 1);
+    memset(got, 0, sizeof(got));
+    unsigned char *at = ops->alloc(d, TRIAL);
+    if (!at)
+        return err_set(err, RC_NOMEM, "device '%s' has no memory left", ops->name);
+    bool aligned = (uintptr_t)at % ALIGNMENT == 0;
+    if (aligned) {
+        ops->copy(d, at, sent, TRIAL, DEVICE_IN);
+        ops->fill(d, at + ALIGNMENT, 0, ALIGNMENT);
+        ops->copy(d, got, at, TRIAL, DEVICE_OUT);
+        memset(sent + ALIGNMENT, 0, ALIGNMENT);
+    }
+    enum rc rc = aligned ? device_synchronise(d, err) : RC_OK;
+    ops->free(d, at);
+    if (!aligned)
+        return err_broken(call, "got memory from alloc() that is not aligned to %d bytes",
+                          ALIGNMENT);
+    if (!rc && memcmp(sent, got, TRIAL) != 0)
+        return err_broken(call, "got other bytes back from copy() than went there");
+    return rc;
+}
+
 enum rc device_open(const struct device_ops *ops, struct device **out, struct err *err)
 {
     struct err_call call = err_enter(err, "device", ops->name, "open");
@@ -33,8 +67,12 @@ enum rc device_open(const struct device_ops *ops, struct device **out, struct er
         return silent || !known ? rc : err_wrap(err, rc, "device '%s'", ops->name);
     struct device *d = mem_calloc(1, sizeof(*d));
     *d = (struct device){ops, state};
-    *out = d;
-    return RC_OK;
+    rc = try_memory(&call, d, err);
+    if (rc)
+        device_close(d);
+    else
+        *out = d;
+    return rc;
 }
 
 void device_close(struct device *d)

@@ -68,7 +68,9 @@ struct device {
     void *state;
 };
 
-/* RC_INVAL (E0011): the table lacks a method that is not optional. */
+/* RC_INVAL (E0011): the table lacks a method that is not optional, or memory is not aligned, or
+ * bytes that are copied there and back are others. RC_NOMEM, and what open() says.
+ */
 enum rc device_open(const struct device_ops *ops, struct device **out,
                     struct err *err) MUST_CHECK;
 void device_close(struct device *d); /* NULL is fine; nothing of it is in use */

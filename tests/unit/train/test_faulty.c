@@ -499,9 +499,11 @@ static enum rc mute_open(void **state, struct err *err)
     return RC_IO;
 }
 
+static int waits_left; /* that succeed */
+
 static enum rc mute_synchronise(const struct device *d, struct err *err)
 {
-    return RC_IO;
+    return waits_left-- > 0 ? device_copies.synchronise(d, err) : RC_IO;
 }
 
 static enum rc mute_plan(struct graph *g, struct err *err)
@@ -532,6 +534,9 @@ static void a_device_that_fails_without_a_word_is_named(void)
     check_device(&d, "device 'faulty': open() failed without a message (i/o)");
     d = device_copies;
     d.synchronise = mute_synchronise;
+    waits_left = 0;
+    check_device(&d, "device 'faulty': synchronise() failed without a message (i/o)");
+    waits_left = 1; /* that of opening */
     check_device(&d,
                  "step 0: device 'faulty': synchronise() failed without a message (i/o)");
     struct executor_ops e = *device_copies.executor;
@@ -555,6 +560,21 @@ static void check_refused(const struct device_ops *ops, const char *said)
     CHECK_INT(err.code, E0011);
 }
 
+static void *odd_alloc(const struct device *d, size_t bytes)
+{
+    return (char *)device_copies.alloc(d, bytes + 8) + 8;
+}
+
+static void odd_free(const struct device *d, void *at)
+{
+    device_copies.free(d, at ? (char *)at - 8 : NULL);
+}
+
+static void copy_nothing(const struct device *d, void *to, const void *from, size_t bytes,
+                         enum device_way way)
+{
+}
+
 static void a_device_out_of_contract_is_not_opened(void)
 {
     struct device_ops d = device_copies;
@@ -568,11 +588,30 @@ static void a_device_out_of_contract_is_not_opened(void)
     d.open = odd_open;
     d.close = mem_free;
     check_refused(&d, "device 'odd': open() answered 5, which is not a code of failure");
+    d = device_copies;
+    d.name = "odd";
+    d.alloc = odd_alloc;
+    d.free = odd_free;
+    check_refused(
+        &d,
+        "device 'odd': open() got memory from alloc() that is not aligned to 64 bytes");
+    d = device_copies;
+    d.name = "odd";
+    d.copy = copy_nothing;
+    check_refused(
+        &d, "device 'odd': open() got other bytes back from copy() than went there");
 }
 
 static enum rc plan_nothing(struct graph *g, struct err *err)
 {
     return RC_OK;
+}
+
+static enum rc plan_late(struct graph *g, struct err *err)
+{
+    enum rc rc = device_copies.executor->plan(g, err);
+    g->ops.at[0]->forward_at = g->n_forward + 1000;
+    return rc;
 }
 
 static void check_executor(const struct executor_ops *e, const char *said)
@@ -612,6 +651,8 @@ static void an_executor_that_lacks_a_method_is_refused(void)
     e = *device_copies.executor;
     e.plan = plan_nothing;
     check_executor(&e, "device 'odd': plan() planned none of ");
+    e.plan = plan_late;
+    check_executor(&e, "' a moment outside the pass");
 }
 
 /* A queue in which one copy to the host goes wrong: what it brought is garbage, and every wait
@@ -647,8 +688,9 @@ static bool train_spoilt(int bad, enum rc *rc)
     ops.copy = bad_copy;
     ops.synchronise = bad_synchronise;
     memset(&queue, 0, sizeof(queue));
-    queue.bad = bad;
     CHECK(device_open(&ops, &d, &err) == RC_OK);
+    queue.copies = 0; /* opening tries one */
+    queue.bad = bad;
     *rc = train(NULL, d, false, 10, &err);
     device_close(d);
     return queue.failed;
@@ -718,6 +760,7 @@ static struct device *open_queue(struct device_ops *ops)
     ops->synchronise = bad_synchronise;
     memset(&queue, 0, sizeof(queue));
     CHECK(device_open(ops, &d, &err) == RC_OK);
+    queue.copies = 0; /* opening tries one */
     return d;
 }
 
