@@ -186,8 +186,8 @@ const struct cmd cmd_audit = {
     .name = "audit",
     .summary = "show who did what at the server, and what was refused",
     .description =
-        "Requests that change something, and those that were refused for want of "
-        "a right, latest first. At a server this requires the role auditor or "
+        "Lists requests that changed something and requests that were refused for lack "
+        "of permission, newest first. At a server this requires the role auditor or "
         "admin.",
     .examples = examples,
     .opts = opts,

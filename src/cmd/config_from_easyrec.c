@@ -26,7 +26,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct easyrec_conf, fg_json, NULL, "fg.json of the features"),
      .meta = "FILE", .alias = "fg-json-path"},
     {OPT_BOOL(struct easyrec_conf, use_old_fg, "false",
-              "take the features of the config, and of fg.json only what they read")},
+              "use the features of the config; take only their inputs from fg.json")},
     {OPT_TEXT(struct easyrec_conf, output, "-", "file to write; -: stdout"),
      .meta = "FILE", .alias = "output-tzrec-config-path"},
     DATA_OVERWRITE_OPT(struct easyrec_conf),
@@ -125,18 +125,20 @@ static enum rc from_easyrec_command(const void *conf, const struct opt_args *arg
 
 static const struct cmd_example examples[] = {
     {"with the feature generation of the old job",
-     "trainyard config from-easyrec easyrec.config --fg-json fg.json --output new.config"},
+     "trainyard config from-easyrec easyrec.config --fg-json fg.json --output "
+     "new.config"},
     {0},
 };
 
 const struct cmd cmd_config_from_easyrec = {
     .name = "config from-easyrec",
     .args = "CONFIG",
-    .summary = "convert a config of EasyRec to a pipeline.config",
+    .summary = "convert an EasyRec config to a pipeline.config",
     .description =
-        "EasyRec is TorchEasyRec's predecessor on TensorFlow. Features, groups, models, losses "
-        "and metrics are converted where both have them; notes say what was left out. The "
-        "result is checked: status 2 means that it was written and needs changes by hand.",
+        "EasyRec is TorchEasyRec's predecessor on TensorFlow. Features, groups, "
+        "models, losses and metrics are converted where both have them; notes list "
+        "what was left out. The result is checked; exit status 2 means that it was "
+        "written but needs manual changes.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct easyrec_conf),

@@ -21,8 +21,8 @@ static const struct opt opts[] = {
               "Parquet compression: none, snappy or zstd; default: the format's own"),
      .meta = "NAME"},
     {OPT_TEXT(struct convert_conf, types, NULL,
-              "types of columns of text files: int32, int64, float, double or string; "
-              "default: as the values look, and string where numbers would lose a text"),
+              "types of columns in text files: int32, int64, float, double or string; "
+              "default: inferred, and string where a number would not keep the text"),
      .meta = "NAME=TYPE,..."},
     DATA_OVERWRITE_OPT(struct convert_conf),
     DATA_INPUT_OPTS(struct convert_conf),
@@ -127,13 +127,14 @@ const struct cmd cmd_data_convert = {
     .args = "IN... OUT",
     .summary = "convert data files to another format",
     .description =
-        "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT appears "
-        "when it is complete, not before; it is never one of the inputs. `-` is stdout.\n"
-        "\n"
-        "Columns of text are numbers where every value is one that keeps its text: with 007, "
-        "+5 or a whole number beyond 64 bits among them they stay texts. The first 64 MiB of "
-        "the first file tell the types, which are printed; a later value that a number would "
-        "change is an error, and --types decides.",
+        "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT "
+        "appears only when it is complete, and cannot be one of the inputs. `-` is "
+        "stdout.\n\n"
+        "In text files a column becomes numeric only if that loses nothing: with "
+        "values such as 007, +5 or an integer beyond 64 bits it stays a string. Types "
+        "are inferred from the first 64 MiB of the first file and printed. A later "
+        "value that would not survive the conversion is an error; --types overrides "
+        "the inference.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct convert_conf),

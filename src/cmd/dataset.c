@@ -29,10 +29,9 @@ static const struct opt create_opts[] = {
      .meta = "PATH"},
     {OPT_CHOICE(struct dataset_conf, type, "local", "local|nas|oss|s3|odps",
                 "storage type; nas is a directory mounted on this machine")},
-    {OPT_BOOL(
-        struct dataset_conf, writable, "false",
-        "jobs of a server's users may write there: to the directory, or to the store with the "
-        "server's keys; without it they only read")},
+    {OPT_BOOL(struct dataset_conf, writable, "false",
+              "let jobs of a server's users write there, to the directory or, with the "
+              "server's keys, to the store; without it they can only read")},
     {OPT_BOOL(struct dataset_conf, json, "false", "print one JSON object")},
     JOB_WHERE_OPTS(struct dataset_conf),
     JOB_SERVER_OPT(struct dataset_conf),

@@ -204,11 +204,9 @@ const struct cmd cmd_df = {
     .name = "df",
     .summary = "show disk usage by user or project",
     .description =
-        "Size and free space of the disk, what is kept free, and per user or project the "
-        "number and size of jobs, models, what uploads and models store, and "
-        "experiments. "
-        "Without an "
-        "admin's token a server shows your own line.",
+        "Shows the size of the disk, its free space and the reserve, and for each user "
+        "or project the number and size of jobs, models, stored uploads and "
+        "experiments. Without an admin token a server shows only your own line.",
     .examples = df_examples,
     .opts = df_opts,
     .conf_size = sizeof(struct df_conf),
@@ -223,11 +221,10 @@ const struct cmd cmd_gc = {
     .summary = "delete expired jobs and unreferenced files",
     .description =
         "Deletes jobs and experiments that the retention policies no longer keep, then "
-        "uploads and copies "
-        "of code that no job, schedule or model refers to and that nobody sent or used "
-        "within a day. A server does this by itself. At a server this "
-        "is for all users with an admin's token; others delete what they themselves sent "
-        "and nothing of theirs refers to.",
+        "uploads and copies of code that no job, schedule or model refers to and that "
+        "nobody sent or used within a day. A server does this by itself. At a server, "
+        "admins clean up for all users; others delete only what they uploaded and no "
+        "longer use.",
     .examples = gc_examples,
     .opts = gc_opts,
     .conf_size = sizeof(struct df_conf),
@@ -242,11 +239,9 @@ const struct cmd cmd_job_delete = {
     .args = "JOB...",
     .summary = "delete jobs that have ended: record, logs and outputs",
     .description =
-        "An array's id is all its jobs. A job that has not ended is refused: stop it "
-        "first. What the job used still "
-        "counts in `trainyard usage`, and models that were registered from it stay. "
-        "There "
-        "is no way back.",
+        "The id of an array stands for all its jobs. Jobs that have not ended are "
+        "refused: stop them first. What they used still counts in `trainyard usage`, "
+        "and models registered from them stay. This cannot be undone.",
     .examples = delete_examples,
     .opts = delete_opts,
     .conf_size = sizeof(struct df_conf),

@@ -32,7 +32,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct export_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
      .filled = true},
     {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|f16|int8|int4|int2",
-                "data type of the embedding tables; whole numbers have a scale per row")},
+                "data type of the embedding tables; integers have a scale per row")},
     {OPT_CHOICE(struct export_conf, sequence_table_type, "same",
                 "same|f32|bf16|f16|int8|int4|int2",
                 "data type of the tables of sequences")},

@@ -30,7 +30,7 @@ static const struct opt opts[] = {
               "columns that a generator keeps as they are, comma-separated"),
      .meta = "NAMES"},
     {OPT_BOOL(struct fg_json_conf, remove_bucketizer, "false",
-              "leave out how values become ids")},
+              "leave out bucketization, that is, how values become ids")},
     {OPT_LIST(struct fg_json_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct fg_json_conf, edit_config_json, NULL,
@@ -139,7 +139,8 @@ static enum rc features_fg_json_command(const void *conf, const struct opt_args 
 static const struct cmd_example examples[] = {
     {"print it", "trainyard features fg-json pipeline.config"},
     {"with the vocabularies, for a job that generates features offline",
-     "trainyard features fg-json pipeline.config --output-dir fg --reserves clk,request_id "
+     "trainyard features fg-json pipeline.config --output-dir fg --reserves "
+     "clk,request_id "
      "--remove-bucketizer"},
     {0},
 };
@@ -150,8 +151,9 @@ const struct cmd cmd_features_fg_json = {
     .summary = "write the fg.json of a config's features",
     .description =
         "fg.json is what other feature generators and online services read: one object "
-        "per feature. With --output-dir the files that features read (vocabularies, "
-        "tokenizers) are copied there and named in it. `export` writes the same file.",
+        "per feature. With --output-dir, files that features read (vocabularies, "
+        "tokenizers) are copied there and referenced from it. `export` writes the same "
+        "file.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct fg_json_conf),

@@ -342,19 +342,20 @@ static enum rc features_update_command(const void *conf, const struct opt_args *
 
 static const struct cmd_example examples[] = {
     {"sizes and widths from a table of statistics",
-     "trainyard features update template.config --table features.csv --output new.config"},
+     "trainyard features update template.config --table features.csv --output "
+     "new.config"},
     {0},
 };
 
 const struct cmd cmd_features_update = {
     .name = "features update",
     .args = "CONFIG",
-    .summary = "set widths and sizes of features from a table",
+    .summary = "set embedding and bucket sizes of features from a table",
     .description =
         "The table has the columns feature (a name, sequence__name inside a sequence), "
-        "feature_info (an object of JSON with embedding_dim and boundary or hash_bucket_size) "
-        "and message; a feature whose message holds DROP IT is taken out of the config and "
-        "of its groups.",
+        "feature_info (a JSON object with embedding_dim and boundary or "
+        "hash_bucket_size) and message; a feature whose message contains DROP IT is "
+        "removed from the config and its groups.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct update_conf),

@@ -48,7 +48,7 @@ static const struct opt opts[] = {
     {OPT_INT(struct index_conf, ef_construction, "200", 1, 1000000,
              "HNSW: candidates for neighbours while the graph is built")},
     {OPT_INT(struct index_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "number of threads; 0: one per CPU; HNSW is built by one")},
+             "number of threads; 0: one per CPU; HNSW uses one")},
     {OPT_INT(struct index_conf, seed, "1", 0, INT64_MAX,
              "random seed of lists and levels")},
     {OPT_BOOL(struct index_conf, json, "false", "print one JSON object")},
@@ -195,12 +195,11 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_index_create = {
     .name = "index create",
     .args = "TABLE",
-    .summary = "make an index of vectors that faiss opens",
+    .summary = "create a vector index that faiss can read",
     .description =
-        "Writes " INDEX_FILE ", which faiss.read_index() opens, and " IDS_FILE
-        ", a line per "
-        "vector with the id that belongs to its number. `trainyard hitrate` measures what "
-        "such an index finds.",
+        "Writes " INDEX_FILE ", for faiss.read_index(), and " IDS_FILE
+        ", which lists the id of each vector in the order of their numbers. `trainyard "
+        "hitrate` measures the hit rate of such an index.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct index_conf),

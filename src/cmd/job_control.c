@@ -286,8 +286,8 @@ static const struct opt logs_opts[] = {
     {OPT_BOOL(struct logs_conf, follow, "false", "follow the log until the job ends"),
      .letter = 'f'},
     {OPT_TEXT(struct logs_conf, worker, "all",
-              "worker: a number, a name such as master-0, all, or prepare: what was "
-              "done before they started, such as the installation of packages"),
+              "worker: a number, a name such as master-0, all, or prepare: preparations "
+              "such as the installation of packages"),
      .meta = "N"},
     {OPT_BOOL(struct logs_conf, raw, "false",
               "print control characters as they are; without it a log can change "
@@ -363,8 +363,8 @@ const struct cmd cmd_job_logs = {
     .summary = "show the logs of a job",
     .description =
         "Logs are kept per worker and attempt, also after the job has ended. With "
-        "several workers each line is prefixed with the worker's number. Lines of pip and "
-        "of other preparations come first, prefixed with prepare.",
+        "several workers each line is prefixed with the worker's number. Output of pip "
+        "and other preparations comes first, prefixed with prepare.",
     .opts = logs_opts,
     .conf_size = sizeof(struct logs_conf),
     .min_args = 1,

@@ -151,19 +151,19 @@ static const struct cmd_example exec_examples[] = {
 
 #define ABOUT                                                                             \
     "The program sees what the worker sees: its files, processes, variables and limits, " \
-    "under the same identity and isolation. It ends with the worker, and when you "       \
-    "interrupt this command or its connection is lost: it gets SIGHUP, and after five "   \
-    "seconds SIGKILL. Only the owner of a job and admins may do this; an Exec event and " \
-    "the server's audit log record it."
+    "under the same identity and isolation. It is ended when the worker ends, when you "  \
+    "interrupt this command, or when the connection is lost: by SIGHUP, and five "        \
+    "seconds later by SIGKILL. Only the owner of a job and admins may do this; an Exec "  \
+    "event and the server's audit log record it."
 
 const struct cmd cmd_job_exec = {
     .name = "job exec",
     .args = "ID -- COMMAND...",
     .summary = "run a program beside a running worker",
-    .description =
-        ABOUT " The exit status is the program's. The command is over when the "
-              "program has ended; a process that it leaves in the background "
-              "runs on, and what that writes later is not shown.",
+    .description = ABOUT
+    " The exit status is the program's. The command returns when the program ends; "
+    "processes that it leaves in the background keep running, but their later output "
+    "is not shown.",
     .examples = exec_examples,
     .opts = exec_opts,
     .conf_size = sizeof(struct exec_conf),

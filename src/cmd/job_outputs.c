@@ -246,11 +246,11 @@ const struct cmd cmd_job_outputs = {
     .args = "JOB",
     .summary = "list the files in a job's output channels",
     .description =
-        "Size, SHA-256 and path of each file below /ml/output, also while the job runs. "
-        "Digests are known once it has succeeded. Links are not listed. Control characters "
-        "and bytes that are not UTF-8 are shown as \\n and \\xff; --json has such a name as "
-        "hexadecimal digits, too (path_hex). Of an array those of all its jobs are listed, "
-        "each behind its index.",
+        "Prints size, SHA-256 and path of each file below /ml/output, also while the "
+        "job runs; digests are available once it has succeeded. Links are not listed. "
+        "Control characters and bytes that are not UTF-8 are shown as \\n"
+        " and \\xff; --json also gives such names in hexadecimal (path_hex). For an "
+        "array, the files of all jobs are listed, each prefixed with its index.",
     .examples = outputs_examples,
     .opts = outputs_opts,
     .conf_size = sizeof(struct outputs_conf),
@@ -271,10 +271,10 @@ const struct cmd cmd_job_download = {
     .args = "JOB [DIR]",
     .summary = "fetch the files in a job's output channels",
     .description =
-        "Writes DIR/CHANNEL/FILE; DIR is by default named after the job. Each file is "
-        "checked against its SHA-256 before it gets its name, which may be any bytes. A download that broke off "
-        "goes on where it was when the command is repeated, and files that are there "
-        "already are not fetched again. Of an array the files of all its jobs are fetched, to "
+        "Writes DIR/CHANNEL/FILE; DIR defaults to the name of the job. Each file is "
+        "verified against its SHA-256 before it appears. Run the command again to "
+        "resume an interrupted download; files that are already there are not fetched "
+        "again. For an array it fetches the files of all jobs, to "
         "DIR/INDEX/CHANNEL/FILE.",
     .examples = download_examples,
     .opts = download_opts,

@@ -25,9 +25,9 @@ struct top_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_DURATION(struct top_conf, every, "2s", 0.5, 3600, "time between two looks")},
+    {OPT_DURATION(struct top_conf, every, "2s", 0.5, 3600, "refresh interval")},
     {OPT_BOOL(struct top_conf, once, "false",
-              "look once; also what happens when stdout is not a terminal")},
+              "print the list once; the default if stdout is not a terminal")},
     {OPT_BOOL(struct top_conf, json, "false", "print a JSON list, once")},
     {OPT_TEXT(struct top_conf, owner, NULL, "only jobs of this user"), .meta = "USER"},
     JOB_WHERE_OPTS(struct top_conf),
@@ -221,9 +221,9 @@ const struct cmd cmd_job_top = {
     .name = "job top",
     .summary = "show what running jobs use: processors, memory, GPUs",
     .description =
-        "Lists running jobs with the processors and memory of their workers, "
-        "the busiest GPU and the progress that they report; on a terminal again "
-        "and again until Ctrl-C. 100% is one processor.",
+        "Lists running jobs with the processors and memory of their workers, the "
+        "busiest GPU and the progress that they report. On a terminal the list is "
+        "refreshed until Ctrl-C. 100% is one processor.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct top_conf),

@@ -462,11 +462,10 @@ const struct cmd cmd_launch = {
         "Starts the command once per rank with mpirun; the processes train one model "
         "together. COMMAND is one of this program (train ...) or any other program. "
         "With --nnodes each host runs this command with its own --node-rank: that of "
-        "host "
-        "0 starts mpirun, the others wait for it and start their part of the ranks. "
-        "SIGTERM and Ctrl-C let the ranks save a checkpoint; a second one ends them. "
-        "Without mpirun one process "
-        "does the work of all ranks of a training. See docs/ranks.md.",
+        "host 0 starts mpirun, the others wait for it and start their part of the "
+        "ranks. SIGTERM and Ctrl-C let the ranks save a checkpoint; a second one ends "
+        "them. Without mpirun, one process does the work of all ranks. See "
+        "docs/ranks.md.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct launch_conf),

@@ -37,9 +37,9 @@ static const struct opt login_opts[] = {
               "the login"),
      .meta = "FILE"},
     {OPT_BOOL(struct login_conf, oidc, "false",
-              "log in with a browser of this machine, at the server's OpenID provider")},
+              "log in at the server's OpenID provider, with a browser on this machine")},
     {OPT_INT(struct login_conf, port, "0", 0, 65535,
-             "with --oidc: port of 127.0.0.1 that the browser comes back to; 0: any")},
+             "with --oidc: port on 127.0.0.1 that the browser is redirected to; 0: any")},
     {OPT_BOOL(struct login_conf, device, "false",
               "log in at the OpenID provider on another device, with a code")},
     {OPT_TEXT(struct login_conf, ldap, NULL,
@@ -57,7 +57,7 @@ struct logout_conf {
 
 static const struct opt logout_opts[] = {
     {OPT_BOOL(struct logout_conf, revoke, "false",
-              "also revoke the token at the server, for whoever else has it")},
+              "also revoke the token at the server, so that nobody can use it")},
     {0},
 };
 
@@ -261,12 +261,12 @@ const struct cmd cmd_login = {
     .summary = "log in to a server",
     .description =
         "Checks the token and stores URL and token in XDG_CONFIG_HOME or ~/.config, "
-        "readable only by you. From then on `job`, `dataset` and `tune` commands use that "
-        "server, unless --dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a "
-        "store or `--server local` is given. `trainyard logout` undoes it.\n"
-        "\n"
-        "A server with a certificate of a private authority needs --ca FILE once; without a "
-        "login, SSL_CERT_FILE or SSL_CERT_DIR name certificates to trust.",
+        "readable only by you. From then on `job`, `dataset` and `tune` commands use "
+        "that server, unless --dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) "
+        "names a store or `--server local` is given. `trainyard logout` undoes it.\n\n"
+        "A server whose certificate was signed by a private authority needs --ca FILE "
+        "once; without a login, SSL_CERT_FILE or SSL_CERT_DIR name certificates to "
+        "trust.",
     .examples = login_examples,
     .opts = login_opts,
     .conf_size = sizeof(struct login_conf),

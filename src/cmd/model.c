@@ -26,7 +26,7 @@ struct model_conf {
 };
 
 static const struct opt register_opts[] = {
-    {OPT_TEXT(struct model_conf, job, NULL, "job whose outputs get the name"),
+    {OPT_TEXT(struct model_conf, job, NULL, "job whose outputs to register"),
      .meta = "JOB"},
     {OPT_TEXT(struct model_conf, channel, "model", "output channel"), .meta = "NAME"},
     {OPT_TEXT(struct model_conf, note, NULL, "for people"), .meta = "TEXT"},
@@ -370,9 +370,9 @@ const struct cmd cmd_model_register = {
     .summary = "give the outputs of a job a name and a version",
     .description =
         "Copies the files of an output channel of a job that has ended and prints "
-        "NAME:VERSION. They stay when the job is deleted. The name belongs to whoever used "
-        "it first, and to the members of that job's project. A later job can take it as an "
-        "input: --input base=model:NAME:VERSION.",
+        "NAME:VERSION. They stay when the job is deleted. The name belongs to whoever "
+        "used it first and to the members of that job's project. A later job can take "
+        "it as an input: --input base=model:NAME:VERSION.",
     .examples = register_examples,
     .opts = register_opts,
     .conf_size = sizeof(struct model_conf),
@@ -407,7 +407,8 @@ const struct cmd cmd_model_show = {
     .args = "NAME[:VERSION]",
     .summary = "show a version of a model, its files and where it came from",
     .description =
-        "The job, its code, parameters, metrics and inputs; an input that is a version of "
+        "The job, its code, parameters, metrics and inputs; an input that is a version "
+        "of "
         "a model is followed to its own origin.",
     .examples = show_examples,
     .opts = show_opts,
@@ -425,7 +426,8 @@ const struct cmd cmd_model_download = {
     .args = "NAME[:VERSION] [DIR]",
     .summary = "fetch the files of a version of a model",
     .description =
-        "Into DIR, by default NAME-VERSION. Files are checked and resumed as by `trainyard "
+        "Into DIR, by default NAME-VERSION. Files are checked and resumed as by "
+        "`trainyard "
         "job download`.",
     .examples = download_examples,
     .opts = plain_opts,
@@ -443,8 +445,8 @@ const struct cmd cmd_model_delete = {
     .args = "NAME:VERSION",
     .summary = "delete a version of a model",
     .description =
-        "Its number is not given again. The files go with the next `trainyard gc`, unless "
-        "another version or a job has the same.",
+        "Version numbers are never reused. The next `trainyard gc` removes the files, "
+        "unless another version or a job uses them.",
     .examples = delete_examples,
     .opts = plain_opts,
     .conf_size = sizeof(struct model_conf),

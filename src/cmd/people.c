@@ -45,18 +45,16 @@ static const struct opt update_opts[] = {
     {OPT_LIST(struct people_conf, remove_project, "project the user leaves"),
      .meta = "P"},
     {OPT_BOOL(struct people_conf, no_projects, "false", "remove from all projects")},
-    {OPT_BOOL(
-        struct people_conf, disable, "false",
-        "refuse all tokens of the user from now on, start none of their jobs, and stop "
-        "schedules and notifications; jobs that run continue")},
-    {OPT_BOOL(
-        struct people_conf, stop_jobs, "false",
-        "with --disable: stop the user's jobs, those that run and those that wait")},
+    {OPT_BOOL(struct people_conf, disable, "false",
+              "refuse all tokens of the user, start none of their jobs, and stop their "
+              "schedules and notifications; running jobs continue")},
+    {OPT_BOOL(struct people_conf, stop_jobs, "false",
+              "with --disable: also stop the user's running and queued jobs")},
     {OPT_BOOL(struct people_conf, enable, "false", "undo --disable")},
     {OPT_BOOL(
         struct people_conf, oidc, "false",
-        "the next login through the OpenID provider, or LDAP, under this name is this "
-        "user's")},
+        "link the next login under this name, through the OpenID provider or LDAP, to "
+        "this user")},
     PLACE_OPTS,
     {0},
 };
@@ -75,8 +73,8 @@ static const struct opt user_opts[] = {
 static const struct opt delete_opts[] = {
     {OPT_BOOL(
         struct people_conf, purge, "false",
-        "with jobs, schedules, notification rules, models, uploads, experiments and "
-        "names of datasets; also of a user who was deleted before")},
+        "also delete jobs, schedules, notification rules, models, uploads, experiments "
+        "and dataset names; works for users deleted earlier, too")},
     PLACE_OPTS,
     {0},
 };
@@ -688,24 +686,24 @@ COMMAND(user_list, "user list", NULL, 0, 0, list_opts, "list users, roles and pr
         NULL, "all of them", "trainyard user list");
 COMMAND(user_delete, "user delete", "NAME", 1, 1, delete_opts,
         "delete a user and their tokens; jobs stay",
-        "What belonged to the user stays for their projects and for admins: schedules "
-        "stop, notifications are muted, and nobody of the same name can be created until "
-        "it is deleted, too (--purge), unless the new user is to have it (user create "
-        "--inherit). Nothing is purged while a job or an experiment of the user runs.",
+        "What the user owned stays available to their projects and to admins; schedules "
+        "stop and notifications are muted. The name can be used again once all of it is "
+        "deleted (--purge), or by a user who takes it over (user create --inherit). "
+        "Purging is refused while a job or an experiment of the user runs.",
         "a user with all that is theirs", "trainyard user delete ann --purge");
 COMMAND(
     token_create, "token create", "[USER]", 0, 1, token_opts,
-    "create a token of yours, or as an admin of a user, and print it",
-    "A token of yours may no more and lives no longer than the one that you are logged in "
-    "with. The token is printed once and never stored; the store keeps a hash. With write "
-    "access to the local store you can create one without a server (`--server local`), "
-    "for example after losing all other tokens.",
+    "create a token for yourself or, as an admin, for a user",
+    "A token for yourself has at most the role and the lifetime of the one that you "
+    "are logged in with. The token is printed once and never stored; the store keeps a "
+    "hash. With write access to the local store you can create one without a server "
+    "(`--server local`), for example after losing all other tokens.",
     "for three months", "trainyard token create ann --expires 90d --note laptop");
 COMMAND(token_list, "token list", "[USER]", 0, 1, list_opts,
         "list your tokens; as an admin those of a user, or all",
-        "Shows whose each token is, what it may do (never more than its user), when it "
-        "expires, when it was used last, and its name (`token create --note`).",
+        "Shows the owner of each token, its role (never above the user's), when it "
+        "expires, when it was last used, and its name (`token create --note`).",
         "list them", "trainyard token list ann");
 COMMAND(token_delete, "token delete", "ID", 1, 1, plain_opts,
-        "revoke a token of yours, or as an admin anyone's", NULL, "revoke a lost token",
-        "trainyard token delete tk-0123456789ab");
+        "revoke one of your tokens or, as an admin, any token", NULL,
+        "revoke a lost token", "trainyard token delete tk-0123456789ab");

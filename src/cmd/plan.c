@@ -38,9 +38,10 @@ static const struct opt opts[] = {
               "memory the run may use, or each of its ranks; 0: what is free and allowed "
               "on this machine"),
      .meta = "SIZE"},
-    {OPT_TEXT(struct plan_conf, ranks_text, "1",
-              "plan for this many ranks; figures are those of the rank that keeps most; "
-              "with --simulate also a range as 8..1024"),
+    {OPT_TEXT(
+         struct plan_conf, ranks_text, "1",
+         "plan for this many ranks; figures are for the rank that needs most memory; "
+         "with --simulate also a range such as 8..1024"),
      .flag = "ranks", .meta = "N"},
     {OPT_BOOL(struct plan_conf, simulate, "false",
               "measure a few steps here and predict those of --ranks on --hosts")},

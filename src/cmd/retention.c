@@ -41,13 +41,11 @@ static const struct opt set_opts[] = {
     {OPT_DURATION(struct retention_conf, age, "0", 0, 3155760000,
                   "delete them this long after their end; 0: no limit")},
     {OPT_INT(struct retention_conf, count, "-1", -1, 1000000000,
-             "keep the latest so many; -1: no limit")},
+             "keep the latest N; -1: no limit")},
     {OPT_INT(struct retention_conf, jobs, "-1", -1, 1000000000,
              "the same as --count, for jobs")},
-    {OPT_SIZE(
-        struct retention_conf, size, "0", 0, INT64_MAX,
-        "keep the latest whose directories are not larger than this together; 0: no "
-        "limit")},
+    {OPT_SIZE(struct retention_conf, size, "0", 0, INT64_MAX,
+              "keep the latest ones up to this total size; 0: no limit")},
     WHERE_OPTS,
 };
 
@@ -234,14 +232,12 @@ static const struct cmd_example set_examples[] = {
 
 const struct cmd cmd_retention_set = {
     RETENTION(set),
-    .summary = "say how long jobs and experiments that have ended are kept",
+    .summary = "set how long ended jobs and experiments are kept",
     .description =
-        "A policy for a user, for a project, or without both for every user who has "
-        "none. "
-        "It takes the place of the one before. Jobs with the label `keep` are never "
-        "deleted by a policy. With --experiments the policy is for experiments that have "
-        "come to an end, which jobs of their trials outlive. At a server this requires "
-        "an "
+        "Sets the policy of a user or a project, or, without either, of every user who "
+        "has none. It replaces the previous one. Policies never delete jobs with the "
+        "label `keep`. With --experiments the policy is for ended experiments; the "
+        "jobs of their trials are not deleted with them. At a server this requires an "
         "admin's token.",
 };
 

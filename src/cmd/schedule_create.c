@@ -57,7 +57,7 @@ static const struct opt update_opts[] = {
               "time zone: Asia/Shanghai, +08:00, UTC or local (UTC on a server)"),
      .meta = "ZONE"},
     {OPT_LIST(struct create_conf, param,
-              "parameter: replaces ${NAME} in the job; all are given anew"),
+              "parameter: replaces ${NAME} in the job; replaces all earlier parameters"),
      .letter = 'P', .meta = "NAME=VALUE"},
     {OPT_TEXT(struct create_conf, catch_up, NULL,
               "which missed runs to submit: none, last, all or all:N"),
@@ -294,10 +294,10 @@ const struct cmd cmd_schedule_update = {
     .args = "NAME [FILE] [-- COMMAND...]",
     .summary = "change when or what a schedule runs",
     .description =
-        "What is not given stays, and so does the history. A job, given as for `schedule "
-        "create`, replaces the old one as a whole, with its code, inputs and secrets; at a "
-        "server only the schedule's owner may do that. The next run is planned anew from "
-        "now on.",
+        "Settings that are not given stay as they are, and so does the history. A job, "
+        "given as for `schedule create`, replaces the old one as a whole, with its "
+        "code, inputs and secrets; at a server only the schedule's owner may do that. "
+        "The next run is computed from the current time.",
     .examples = update_examples,
     .opts = update_opts,
     .conf_size = sizeof(struct create_conf),
@@ -308,9 +308,11 @@ const struct cmd cmd_schedule_update = {
 
 static const struct cmd_example examples[] = {
     {"train every night on the previous day",
-     "trainyard schedule create nightly --cron '30 2 * * *' --hp 'dt=${bizdate}' -- ./train"},
+     "trainyard schedule create nightly --cron '30 2 * * *' --hp 'dt=${bizdate}' -- "
+     "./train"},
     {"every hour, with the previous hour as a parameter",
-     "trainyard schedule create hourly --cron @hourly -P 'h=$[yyyymmddhh24-1/24]' job.yaml"},
+     "trainyard schedule create hourly --cron @hourly -P 'h=$[yyyymmddhh24-1/24]' "
+     "job.yaml"},
     {0},
 };
 
@@ -324,11 +326,10 @@ const struct cmd cmd_schedule_create = {
         "${bizdate} becomes the day before the scheduled day (20240229) and ${cyctime} "
         "the scheduled time; ${yyyy-mm-dd} or ${yyyymmdd-7} format the day before, "
         "$[yyyymmddhh24] and the like the scheduled time. See docs/schedules.md. Quote "
-        "them to protect them from the shell.\n"
-        "\n"
+        "them to protect them from the shell.\n\n"
         "A server, or `trainyard schedule due`, submits jobs when they are due. "
-        "--source is copied at that time; a server is sent it, inputs that are paths of "
-        "this machine and the values of secrets when the schedule is created.",
+        "--source is copied at that time. For a server, --source, local inputs and the "
+        "values of secrets are sent when the schedule is created.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct create_conf),

@@ -108,7 +108,7 @@ static const struct opt opts[] = {
      .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
     {OPT_TEXT(struct server_conf, policy, NULL,
-              "file with what jobs of each role may ask for; see docs/server.md"),
+              "file that says what jobs of each role may request; see docs/server.md"),
      .meta = "FILE"},
     {OPT_HEADING("Login through an OpenID provider")},
     {OPT_TEXT(struct server_conf, oidc_issuer, NULL,
@@ -126,9 +126,10 @@ static const struct opt opts[] = {
          struct server_conf, oidc_domain, NULL,
          "e-mail domain in that claim, removed from the name; other domains are refused"),
      .meta = "DOMAIN"},
-    {OPT_CHOICE(struct server_conf, oidc_role, NULL, "viewer|submitter",
-                "role of users who log in for the first time; absent: only users whom an "
-                "admin opened with `user update --oidc`")},
+    {OPT_CHOICE(
+        struct server_conf, oidc_role, NULL, "viewer|submitter",
+        "role of users who log in for the first time; absent: only users that an admin "
+        "enabled with `user update --oidc`")},
     {OPT_DURATION(struct server_conf, oidc_lifetime, "12h", 60, 31536000,
                   "lifetime of a login")},
     {OPT_HEADING("Login with an LDAP password")},

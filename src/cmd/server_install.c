@@ -30,8 +30,7 @@ struct install_conf {
 static const struct opt opts[] = {
     {OPT_CHOICE(struct install_conf, scope, "auto", "auto|system|user",
                 "for the machine, or for you alone; auto: by who you are")},
-    {OPT_BOOL(struct install_conf, now, "false",
-              "start it, and let it start at every boot")},
+    {OPT_BOOL(struct install_conf, now, "false", "start it now and at every boot")},
     {OPT_BOOL(struct install_conf, print, "false", "print the unit, write nothing")},
     {OPT_BOOL(struct install_conf, force, "false",
               "replace a unit that somebody else wrote")},

@@ -76,10 +76,11 @@ static const struct opt opts[] = {
              "number of shards of a batch, each with batch_size rows; 0: as in the "
              "checkpoint, else one per rank"),
      .meta = "N"},
-    {OPT_CHOICE(struct train_conf, wire, "f32", "f32|bf16",
-                "with several shards, how vectors of embeddings and their gradients "
-                "travel: bf16 rounds them and halves the bytes; the result is another, "
-                "and the same on any number of ranks")},
+    {OPT_CHOICE(
+        struct train_conf, wire, "f32", "f32|bf16",
+        "with several shards: format in which embedding vectors and their gradients "
+        "are sent; bf16 rounds them and halves the bytes. Results then differ from "
+        "f32, but not with the number of ranks")},
     {OPT_TEXT(struct train_conf, table_dir, NULL,
               "keep embedding tables in files in this directory, for tables larger "
               "than memory"),

@@ -275,7 +275,8 @@ const struct cmd cmd_tune_register = {
     .description =
         "FILE is NNI's description of algorithms: algoType (tuner, assessor, advisor), "
         "builtinName and className (module.Class), optionally classArgsValidator; or a "
-        "list of these under `algorithms`. The classes are looked for beside the file, then "
+        "list of these under `algorithms`. The classes are looked for beside the file, "
+        "then "
         "where Python looks. Experiment files then use the name like a built-in one.",
     .examples = register_examples,
     .opts = register_opts,
@@ -311,7 +312,7 @@ const struct cmd cmd_tune_algorithms = {
     .name = "tune algorithms",
     .args = "[NAME]",
     .summary = "list tuners and assessors, built in and registered",
-    .description = "With a NAME that one alone.",
+    .description = "With a NAME, only that one.",
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct algo_conf),

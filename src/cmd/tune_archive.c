@@ -88,9 +88,10 @@ const struct cmd cmd_tune_save = {
     .name = "tune save",
     .args = "[ID]",
     .summary = "save an experiment to an archive",
-    .description = "Writes nni_experiment_ID.zip with the settings and the log of the "
-                   "experiment, from which `trainyard tune load` makes it again on "
-                   "another machine. Files that trials wrote are not in it.",
+    .description =
+        "Writes nni_experiment_ID.zip with the settings and the log of the experiment, "
+        "from which `trainyard tune load` restores it on another machine. Files "
+        "written by trials are not included.",
     .examples = save_examples,
     .opts = save_opts,
     .conf_size = sizeof(struct archive_conf),
@@ -187,9 +188,9 @@ const struct cmd cmd_tune_load = {
     .args = "FILE",
     .summary = "load an experiment from an archive",
     .description =
-        "Makes the experiment of `trainyard tune save` again on this machine "
-        "and prints its id. It can be looked at, or continued with "
-        "`trainyard tune resume`; trials that ran elsewhere then end as failed.",
+        "Restores an experiment from an archive of `trainyard tune save` and prints "
+        "its id. You can inspect it, or continue it with `trainyard tune resume`; "
+        "trials that ran elsewhere then end as failed.",
     .examples = load_examples,
     .opts = load_opts,
     .conf_size = sizeof(struct archive_conf),

@@ -314,7 +314,7 @@ const struct cmd cmd_tune_update = {
 static const struct opt delete_opts[] = {
     {OPT_TEXT(struct control_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
     {OPT_BOOL(struct control_conf, all, "false",
-              "delete every experiment of yours that does not run")},
+              "delete all of your experiments that are not running")},
     TUNE_SERVER_OPT(struct control_conf),
     {0},
 };
@@ -438,8 +438,9 @@ const struct cmd cmd_tune_delete = {
     .name = "tune delete",
     .args = "[ID]",
     .summary = "delete an experiment; jobs of its trials stay",
-    .description = "Removes its folder: settings, log and the files that trials have in "
-                   "it. One that runs is refused: `trainyard tune stop` comes first.",
+    .description =
+        "Removes its directory: settings, log and the files of its trials. A running "
+        "experiment is refused: stop it with `trainyard tune stop` first.",
     .examples = delete_examples,
     .opts = delete_opts,
     .conf_size = sizeof(struct control_conf),

@@ -117,12 +117,12 @@ static const struct cmd_example examples[] = {
 
 const struct cmd cmd_tune_space = {
     .name = "tune space",
-    .summary = "write a search space file from what a trial's program asks for",
+    .summary = "generate a search space file from a trial's program",
     .description =
-        "Runs the command once and writes down the calls of nni.choice, nni.uniform, "
-        "nni.randint and their kin that it makes, each of which answers with its first value: "
-        "nni.choice(16, 32, name='batch') or nni.choice('batch', [16, 32]). The package "
-        "nni need not be installed.",
+        "Runs the command once and records its calls of nni.choice, nni.uniform, "
+        "nni.randint and similar functions, each of which returns its first value: "
+        "nni.choice(16, 32, name='batch') or nni.choice('batch', [16, 32]). The "
+        "package nni need not be installed.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct space_conf),

@@ -242,15 +242,16 @@ const struct cmd cmd_tune_study = {
     .args = "SPACE",
     .summary = "suggest parameters to a program that asks and tells",
     .description =
-        "SPACE is a search space file. Each line of the standard input is a JSON object, "
-        "and is answered with one.\n\n"
-        "{\"ask\": 1}: the answer is {\"trial\": 0, \"params\": {...}}, {\"wait\": true} when "
-        "nothing comes before a result, or {\"end\": true}. {\"report\": 0, \"step\": 2, "
-        "\"value\": 0.7} is an intermediate result of trial 0, {\"tell\": 0, \"value\": 0.9} its "
-        "result, {\"fail\": 0} says that it has none. {\"import\": {...}, \"value\": 0.8} "
-        "are parameters and a result from elsewhere. These are answered with {}.\n\n"
-        "A line that cannot be followed is answered with {\"error\": \"...\"}. The same lines "
-        "with the same seed get the same answers.",
+        "SPACE is a search space file. Each line of the standard input is a JSON "
+        "object, and is answered with one.\n\n"
+        "{\"ask\": 1}: the answer is {\"trial\": 0, \"params\": {...}}, {\"wait\": "
+        "true} when a result is needed first, or {\"end\": true}. {\"report\": 0, "
+        "\"step\": 2, \"value\": 0.7} is an intermediate result of trial 0, {\"tell\": "
+        "0, \"value\": 0.9} its result, {\"fail\": 0} says that it has none. "
+        "{\"import\": {...}, \"value\": 0.8} are parameters and a result from "
+        "elsewhere. These are answered with {}.\n\n"
+        "An invalid line is answered with {\"error\": \"...\"}. The same lines with "
+        "the same seed get the same answers.",
     .examples = study_examples,
     .opts = opts,
     .conf_size = sizeof(struct study_conf),

@@ -27,7 +27,7 @@ const char nn_device_names[] = ""
 #include "nn/devices.def"
     ;
 
-const char nn_device_help[] = "what computes the model"
+const char nn_device_help[] = "device that computes the model"
 #define DEVICE(name, file, summary) "; " #name ": " summary
 #define DEVICE_PLUGIN(name, library, summary) "; " #name ": " summary
 #include "nn/devices.def"
