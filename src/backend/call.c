@@ -58,7 +58,7 @@ static enum rc failed(const struct backend_ops *b, const char *method, enum rc r
     if (!rc || !err)
         return rc;
     if (rc > RC_OK || rc < RC_CANCELED)
-        return fault(b, err, "%s() answered %d, which is not a code of failure", method,
+        return fault(b, err, "%s() answered %d, which is not an error code", method,
                      (int)rc);
     if (!err->msg[0])
         return err_coded(err, rc, E3209, "backend %s: %s failed without saying why",
@@ -156,10 +156,11 @@ enum rc backend_call_prepare(struct backend_job *j, struct err *err)
         return fault(j->ops, err, "prepare() left `%s` unset", lacks);
     size_t n = strnlen(j->root, ROOT_MAX);
     if (j->root[0] != '/' || j->root[n - 1] == '/' || !is_word(j->root, ROOT_MAX))
-        return fault(j->ops, err,
-                     "prepare() gave the root '%.100s', which is no absolute path of "
-                     "one word without a '/' behind it",
-                     j->root);
+        return fault(
+            j->ops, err,
+            "prepare() gave the root '%.100s', which is not an absolute path without "
+            "blanks and without a trailing '/'",
+            j->root);
     if (!is_word(j->view, VIEW_MAX) ||
         strspn(j->view, "abcdefghijklmnopqrstuvwxyz-_") != strlen(j->view))
         return fault(j->ops, err,
@@ -267,7 +268,7 @@ enum backend_state backend_call_reattach(struct backend_job *j, struct backend_w
     backend_calling_leave(j->calling);
     if (!is_state(s))
         snprintf(w->fault, sizeof(w->fault),
-                 "reattach() answered %d, which is no state, for worker %jd", (int)s,
+                 "reattach() answered %d, which is not a state, for worker %jd", (int)s,
                  (intmax_t)w->index);
     else if (s == BACKEND_NONE && fs_exists(w->handle))
         snprintf(w->fault, sizeof(w->fault),
@@ -359,8 +360,8 @@ enum backend_state backend_call_poll(struct backend_job *j, struct backend_worke
                   state_names[was]);
         s = BACKEND_LOST;
     } else if (!is_state(s)) {
-        fault_end(j, out, "poll() answered %d, which is no state, for worker %jd", (int)s,
-                  index);
+        fault_end(j, out, "poll() answered %d, which is not a state, for worker %jd",
+                  (int)s, index);
         s = BACKEND_LOST;
     } else if (s == BACKEND_WAITING && was != BACKEND_WAITING && was != BACKEND_NONE) {
         fault_end(j, out, "poll() answered WAITING for worker %jd, which was %s", index,

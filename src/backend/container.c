@@ -90,7 +90,8 @@ static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
                          struct err *err)
 {
     if (strpbrk(to, ",\"\n"))
-        return err_coded(err, RC_INVAL, E3301, "'%.200s' is no place in a container", to);
+        return err_coded(err, RC_INVAL, E3301, "'%.200s' is not a path in a container",
+                         to);
     if (strpbrk(from, ",\"\n")) {
         const char *link = arena_printf(a, "%s/run/mount-%016jx", j->dir,
                                         (uintmax_t)hash_xxh3(from, strlen(from)));

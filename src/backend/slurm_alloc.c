@@ -448,7 +448,7 @@ enum rc slurm_alloc_open(const struct backend_job *j, const char *handle,
     size_t n = 0;
     enum rc rc = fs_read(handle, 100, &name, &n, err);
     if (!rc && (!str_starts(name, "slurm.") || strchr(name, '/')))
-        rc = err_set(err, RC_FORMAT, "'%s' is no handle of a worker in Slurm", handle);
+        rc = err_set(err, RC_FORMAT, "'%s' is not the handle of a Slurm worker", handle);
     if (!rc)
         *out = alloc_new(j, name);
     mem_free(name);

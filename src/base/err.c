@@ -100,7 +100,7 @@ enum rc err_from(struct err *err, enum rc rc, const char *interface, const char 
         return RC_OK;
     if (rc > RC_OK || rc < RC_CANCELED)
         return err_coded(err, RC_INVAL, E0011,
-                         "%s '%s': %s() answered %d, which is not a code of failure",
+                         "%s '%s': %s() answered %d, which is not an error code",
                          interface, name, function, (int)rc);
     if (!err || err->msg[0])
         return rc;

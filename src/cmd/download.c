@@ -109,7 +109,8 @@ static enum rc fetch_checked(const struct download *d, const char *part, struct 
 enum rc download_file(const struct download *d, bool *kept, struct err *err)
 {
     if (!job_tree_path_ok(d->path))
-        return err_coded(err, RC_INVAL, E5503, "'%.200s' is no path of a file", d->path);
+        return err_coded(err, RC_INVAL, E5503, "'%.200s' is not the path of a file",
+                         d->path);
     char *path = fs_join(d->dir, d->path), *part = mem_printf("%s.part", path),
          *dir = fs_dirname(path);
     struct err quiet = {0};

@@ -73,7 +73,7 @@ static enum rc take_info(struct updating *u, struct str name, struct str json,
         rc = RC_FORMAT;
     if (rc)
         rc = err_coded(err, RC_INVAL, E2402,
-                       "table: feature '%.*s': feature_info is no object of JSON",
+                       "table: feature '%.*s': feature_info is not a JSON object",
                        (int)(name.n < 100 ? name.n : 100), name.p);
     diags_release(&diags);
     f->drop = message.n && memmem(message.p, message.n, "DROP IT", 7);

@@ -170,7 +170,7 @@ static enum rc fetch_one(const struct cmd_place *p, const char *id, const char *
         return RC_OK;
     }
     if (!job_tree_path_ok(o->channel) || strchr(o->channel, '/'))
-        return err_coded(err, RC_INVAL, E5503, "'%.100s' is no name of a channel",
+        return err_coded(err, RC_INVAL, E5503, "'%.100s' is not the name of a channel",
                          o->channel);
     char *below = fs_join(dir, o->channel);
     struct download d = {.dir = below,

@@ -303,10 +303,10 @@ static enum rc read_nnodes(struct launcher *l, struct err *err)
         if (l->least >= 1 && l->least <= l->most && l->most <= DIST_SHARDS_MAX)
             return RC_OK;
     }
-    return err_coded(err, RC_INVAL, E2504,
-                     "--nnodes: '%s' is no number of hosts, nor a least and a most like "
-                     "1:4, up to %d",
-                     l->conf->nnodes, DIST_SHARDS_MAX);
+    return err_coded(
+        err, RC_INVAL, E2504,
+        "--nnodes: '%s' is neither a number of hosts nor a range such as 1:4, up to %d",
+        l->conf->nnodes, DIST_SHARDS_MAX);
 }
 
 static double timeout_s(void)

@@ -36,7 +36,7 @@ static enum rc read_number(const char *name, double lo, double hi, double *out,
     if (str_to_f64(str_c(text), out) && *out >= lo && *out <= hi)
         return RC_OK;
     return err_set(err, RC_INVAL,
-                   "the variable %s is '%s', which is no number from %g to %g", name,
+                   "the variable %s is '%s', which is not a number from %g to %g", name,
                    text, lo, hi);
 }
 

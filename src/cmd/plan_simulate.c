@@ -70,7 +70,8 @@ static enum rc read_link(const char *text, struct dist_scale_network *out,
         return RC_OK;
     return err_coded(
         err, RC_INVAL, E0603,
-        "--link: '%s' is no rate and time one way, as 25Gbit,5us or 100Mbit,1ms", text);
+        "--link: '%s' is not a rate and a one-way time such as 25Gbit,5us or 100Mbit,1ms",
+        text);
 }
 
 static void print_line(int ranks, int hosts, const struct dist_scale *x, struct buf *out)

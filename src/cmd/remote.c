@@ -266,10 +266,10 @@ static enum rc take_error(const struct remote *r, const struct io_http_reply *re
     enum rc rc = err_coded(err, rc_of(reply->status), message ? code : E5017,
                            "%s: %.500s", r->url, message ? message : "no server of ours");
     if (!message && err)
-        err_coded(err, rc, E5017,
-                  "%s answered with status %d, which is no answer of "
-                  "this program's server",
-                  r->url, reply->status);
+        err_coded(
+            err, rc, E5017,
+            "%s answered with status %d, which is not an answer of a Trainyard server",
+            r->url, reply->status);
     if (doc.src)
         doc_release(&doc);
     return rc;

@@ -68,9 +68,8 @@ static enum rc read_token(const struct serve_conf *c, char **out, struct err *er
     size_t n;
     *out = NULL;
     if (c->token_file && c->no_token)
-        return err_coded(
-            err, RC_INVAL, E0609,
-            "--no-token takes back what --token-file asks for; leave one out");
+        return err_coded(err, RC_INVAL, E0609,
+                         "--no-token contradicts --token-file; leave one out");
     if (!c->token_file && !is_local(c->listen) && !c->no_token)
         return err_coded(err, RC_INVAL, E2112,
                          "%s is reachable from the network: use --token-file, or "

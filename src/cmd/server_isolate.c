@@ -21,8 +21,7 @@ static enum rc read_range(const char *text, struct job_isolation *out, struct er
         !str_to_i64(rest, &to) || from < UID_LEAST || to < from || to > UID_MOST)
         return err_coded(
             err, RC_INVAL, E0603,
-            "--job-uids: '%.60s' is no range of user ids from %d up, such as "
-            "%d-%d",
+            "--job-uids: '%.60s' is not a range of user ids from %d up, such as %d-%d",
             text, UID_LEAST, ISOLATION_FIRST, ISOLATION_FIRST + ISOLATION_COUNT - 1);
     out->first = from;
     out->count = to - from + 1;

@@ -266,7 +266,7 @@ static enum rc tune_algorithms_command(const void *conf, const struct opt_args *
 }
 
 static const struct cmd_example register_examples[] = {
-    {"a tuner of one's own", "trainyard tune register meta.yml"}, {0}};
+    {"a custom tuner", "trainyard tune register meta.yml"}, {0}};
 
 const struct cmd cmd_tune_register = {
     .name = "tune register",

@@ -120,7 +120,8 @@ static enum rc load_settings(struct str text, const char *code, struct doc *doc,
     if (!rc &&
         (!*out->id || strspn(out->id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU"
                                       "VWXYZ0123456789_-") != strlen(out->id)))
-        rc = err_coded(err, RC_FORMAT, E4005, "'%s' is no id of an experiment", out->id);
+        rc = err_coded(err, RC_FORMAT, E4005, "'%s' is not the id of an experiment",
+                       out->id);
     out->code_dir = code;
     out->owner = out->source = "";
     return rc;

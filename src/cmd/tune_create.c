@@ -46,7 +46,7 @@ static const struct opt create_opts[] = {
               "Python interpreter for custom tuners and assessors"),
      .meta = "PROGRAM"},
     {OPT_TEXT(struct create_conf, backend, NULL,
-              "backend of the jobs: local or container; default: by trainingService"),
+              "backend of the jobs, as for `job submit`; default: by trainingService"),
      .meta = "NAME"},
     {OPT_TEXT(struct create_conf, project, NULL, "project of the experiment's jobs"),
      .meta = "NAME"},

@@ -78,10 +78,11 @@ static enum rc make_space(const struct space_conf *c, const char *made, struct e
     mem_free(program);
     mem_free(modules);
     if (!rc && !fs_exists(made))
-        rc = err_coded(err, RC_INVAL, E4012,
-                       "'%.200s' asked for no parameter: it calls none of nni.choice, "
-                       "nni.uniform and their kin, or failed before that",
-                       c->command);
+        rc = err_coded(
+            err, RC_INVAL, E4012,
+            "'%.200s' asked for no parameter: it does not call nni.choice, nni.uniform "
+            "or a similar function, or failed before it did",
+            c->command);
     return rc;
 }
 

@@ -160,8 +160,7 @@ void tune_show(const struct experiment *e, const struct tune_at *at, size_t widt
     buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
                e->set.id, e->set.name[0] ? "  " : "", e->set.name, exp_status_name(now),
                now == EXP_INTERRUPTED
-                   ? ": what ran it is gone; `trainyard tune resume` goes "
-                     "on with it"
+                   ? ": what ran it is gone; `trainyard tune resume` continues it"
                : !at->alive         ? ""
                : tune_at_served(at) ? ", the server runs it"
                                     : ", a process runs it",

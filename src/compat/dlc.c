@@ -149,8 +149,8 @@ static enum rc data_uris(struct reading *r, struct err *err)
         if (!sep || !known)
             return err_coded(
                 err, RC_UNSUPPORTED, E3401,
-                "--data_source_uris: '%.200s' is no /path::/mount of this "
-                "machine and no oss://bucket/key/::/mount; make a dataset of it",
+                "--data_source_uris: '%.200s' is neither a local /path::/mount nor "
+                "oss://bucket/key/::/mount; make a dataset of it",
                 one);
         *sep = '\0';
         front_option(r->out, "data", arena_printf(r->a, "%s:%s", one, sep + 2));

@@ -90,7 +90,7 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
 enum rc http_delete_snapshot(struct http_call *c, struct err *err)
 {
     if (!job_snapshot_id_ok(c->params[0]))
-        return err_coded(err, RC_NOTFOUND, E3004, "'%.80s' is no id of a snapshot",
+        return err_coded(err, RC_NOTFOUND, E3004, "'%.80s' is not the id of a snapshot",
                          c->params[0]);
     return job_collect_upload(&c->place, c->params[0], err);
 }

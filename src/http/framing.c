@@ -95,7 +95,7 @@ struct http_framing http_framing_judge(const struct http_framing_fields *f)
     if (f->lengths_differ)
         return (struct http_framing){"two values of Content-Length", 400};
     if (f->bad_length)
-        return (struct http_framing){"Content-Length is no number", 400};
+        return (struct http_framing){"Content-Length is not a number", 400};
     if (f->length && f->chunked)
         return (struct http_framing){"both Content-Length and Transfer-Encoding", 400};
     if (f->chunked)

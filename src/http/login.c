@@ -118,7 +118,7 @@ static enum rc add_user(struct http_call *c, const struct login_person *p,
         .name = p->name, .role = p->role, .projects = "", .created = clock_wall_ns()};
     if (!p->role)
         return not_you(c, err, p->name,
-                       "is no user of this server; an admin can create one");
+                       "is not a user of this server; an admin can create one");
     if (!c->api->o.others)
         return not_you(c, err, p->name,
                        "cannot be let in: this server cannot isolate jobs");
@@ -204,7 +204,7 @@ static enum rc let_in(struct http_call *c, const struct login_person *p, struct 
     struct store_users users = {0};
     enum rc rc = RC_OK;
     if (http_schema_name_check(str_c(p->name)))
-        rc = not_you(c, err, p->name, "is no name of a user here");
+        rc = not_you(c, err, p->name, "is not a valid user name here");
     http_call_lock(c); /* and not while a provider was asked */
     if (!rc)
         rc = bind_user(c, p, &users, err);
@@ -236,7 +236,7 @@ static enum rc login_ldap(struct http_call *c, const char *name, struct err *err
         return err_coded(err, RC_INVAL, E5034, "this server takes no passwords");
     }
     if (http_schema_name_check(str_c(name)))
-        return not_you(c, err, name, "is no name of a user here");
+        return not_you(c, err, name, "is not a valid user name here");
     enum rc rc = http_ldap_person(c->api->ldap, name, password, &c->arena, &person, err);
     if (rc) {
         c->status = rc == RC_IO ? 503 : err_code_of(err, rc) == E5011 ? 429 : 403;

@@ -39,7 +39,7 @@ enum rc http_oidc_open(const struct http_oidc_conf *c, struct http_oidc **out,
 {
     if (!is_safe(c->issuer))
         return err_coded(err, RC_INVAL, E5032,
-                         "--oidc-issuer: '%.200s' is no https:// address", c->issuer);
+                         "--oidc-issuer: '%.200s' is not an https:// address", c->issuer);
     if (!c->client_id || !*c->client_id)
         return err_coded(err, RC_INVAL, E5032, "--oidc-issuer needs --oidc-client-id");
     struct http_oidc *o = mem_calloc(1, sizeof(*o));
@@ -98,7 +98,7 @@ static enum rc oidc_ask(const char *method, const char *url, const struct buf *f
     struct io_http_reply reply = {0};
     struct err why = {0};
     if (!is_safe(url))
-        return no_provider(err, url, "is no https:// address");
+        return no_provider(err, url, "is not an https:// address");
     enum rc rc = io_http_send(&q, &reply, &why);
     if (rc)
         rc = no_provider(err, url, why.msg);

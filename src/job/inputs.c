@@ -29,8 +29,7 @@ static enum rc check_name(const char *name, struct err *err)
         return RC_OK;
     return err_coded(
         err, RC_INVAL, E3003,
-        "'%.100s' is no name for a channel: no blanks, no '/', no '.' at the "
-        "front",
+        "'%.100s' is not a valid channel name: no blanks, no '/', no '.' at the front",
         name);
 }
 
@@ -96,9 +95,10 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     c->read_only =
         !c->writable && !store_user_is_local(r->p->store, r->p->account, r->owner);
     if (d->uri[0] == '/' && !is_directory_type(d->type)) /* only admins name those */
-        rc = err_coded(err, RC_INVAL, E3006,
-                       "dataset '%.100s' of type %.20s lies at %.200s, which is no URI",
-                       name, d->type, d->uri);
+        rc =
+            err_coded(err, RC_INVAL, E3006,
+                      "dataset '%.100s' of type %.20s lies at %.200s, which is not a URI",
+                      name, d->type, d->uri);
     else if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
@@ -143,7 +143,7 @@ static enum rc path_of(const struct resolving *r, const char *uri, struct job_ch
     if (str_starts(uri, "file://"))
         uri += strlen("file://");
     if (!uri[0])
-        return err_coded(err, RC_INVAL, E3006, "'' is no path");
+        return err_coded(err, RC_INVAL, E3006, "'' is not a path");
     if (str_starts(uri, pai)) {
         uri += sizeof(pai) - 1;
         return from_dataset(r, arena_strndup(a, uri, strcspn(uri, "/")), c, err);
@@ -295,10 +295,11 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
             path);
     bool remote = !rc && job_bucket_is(path);
     if (!rc && !remote && from.read_only)
-        rc = err_coded(err, RC_INVAL, E3303,
-                       "'%.100s' is a dataset for reading; an administrator can register "
-                       "it with --writable",
-                       kv->value);
+        rc = err_coded(
+            err, RC_INVAL, E3303,
+            "'%.100s' is a read-only dataset; an administrator can register it with "
+            "--writable",
+            kv->value);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)

@@ -28,7 +28,7 @@ static enum rc parse(const char *text, struct reference *r, struct err *err)
                       text[i]) != NULL;
     /* What follows '=' may be a value given by mistake: it is not shown. */
     if (!fine)
-        return err_coded(err, RC_INVAL, E3008, "'%.*s' is no name of a variable",
+        return err_coded(err, RC_INVAL, E3008, "'%.*s' is not the name of a variable",
                          n < 60 ? (int)n : 60, text);
     memcpy(r->name, text, n);
     const char *from = text[n] == '=' ? text + n + 1 : NULL;

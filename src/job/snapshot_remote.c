@@ -89,7 +89,7 @@ enum rc job_snapshot_list_open(const char *objects, const char *id, struct doc *
     *root =
         n < SNAPSHOT_LIST_MAX && strlen(*text) == n ? job_json_open(*text, doc) : NULL;
     if (!*root || (*root)->kind != NODE_LIST)
-        return err_coded(err, RC_FORMAT, E3004, "%s is no list of files", id);
+        return err_coded(err, RC_FORMAT, E3004, "%s is not a list of files", id);
     return RC_OK;
 }
 
@@ -207,7 +207,7 @@ static enum rc look_entry(struct looking *l, const struct node *n, struct err *e
     if (rc)
         return rc;
     if (!path_ok(l, e.path))
-        return err_coded(err, RC_FORMAT, E3004, "'%.200s' is no path of a snapshot",
+        return err_coded(err, RC_FORMAT, E3004, "'%.200s' is not a path in a snapshot",
                          e.path);
     if (!job_name_is_plain(e.path))
         return job_snapshot_bad_name(e.path, err);

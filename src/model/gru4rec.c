@@ -14,7 +14,7 @@ static struct nn_val *session(struct model *m, const struct pc_GRU4Rec *c, bool 
     if (own)
         graph_pop(g);
     if (!ok || !s.sequence)
-        return graph_fail(g, "input '%s' is no sequence", c->input);
+        return graph_fail(g, "input '%s' is not a sequence", c->input);
     if (c->n_hidden_units == 0)
         return graph_fail(g, "there are no hidden_units");
     graph_push(g, "user_tower");

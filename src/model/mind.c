@@ -81,7 +81,7 @@ static struct nn_val *user_tower(struct model *m, const struct pc_MIND *c,
     bool ok = group_of(m, t->history_input, 0, NULL, &history);
     graph_pop(g);
     if (!ok || !history.sequence)
-        return graph_fail(g, "history_input '%s' is no sequence", t->history_input);
+        return graph_fail(g, "history_input '%s' is not a sequence", t->history_input);
     if (!t->user_mlp || !t->capsule_config || !t->concat_mlp)
         return graph_fail(g, "user_tower needs user_mlp, capsule_config and concat_mlp");
     struct nn_capsule_conf routing = routing_of(t->capsule_config);

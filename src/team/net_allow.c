@@ -153,10 +153,10 @@ enum rc team_net_allow_open(const char *list, struct team_net_allow **out,
                 *c = (char)tolower((unsigned char)*c);
             VEC_PUSH(&a->hosts, host);
         } else {
-            rc = err_coded(err, RC_INVAL, E5302,
-                           "allowed hosts: '%.*s' is no host, *.domain, address or "
-                           "network",
-                           (int)(part.n < 100 ? part.n : 100), part.p);
+            rc = err_coded(
+                err, RC_INVAL, E5302,
+                "allowed hosts: '%.*s' is not a host, *.domain, address or network",
+                (int)(part.n < 100 ? part.n : 100), part.p);
         }
     }
     if (rc) {

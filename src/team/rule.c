@@ -219,7 +219,7 @@ enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
     const struct node *map = job_json_open(row->condition, &doc);
     enum rc rc = RC_OK;
     if (!map || map->kind != NODE_MAP)
-        rc = bad(err, "the condition is no JSON object", row->condition);
+        rc = bad(err, "the condition is not a JSON object", row->condition);
     if (!rc)
         rc = check_keys(NULL, map, err);
     if (!rc)

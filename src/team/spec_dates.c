@@ -72,7 +72,7 @@ enum rc team_spec_dates_params(const char *json, struct arena *a,
     const struct node *map = job_json_open(*json ? json : "{}", &doc);
     enum rc rc = RC_OK;
     if (!map || map->kind != NODE_MAP)
-        rc = err_coded(err, RC_INVAL, E5105, "parameters are no JSON object");
+        rc = err_coded(err, RC_INVAL, E5105, "the parameters are not a JSON object");
     size_t count = rc ? 0 : map->map.n;
     struct team_dates_param *at = arena_alloc(a, (count + 1) * sizeof(*at));
     for (size_t i = 0; i < count && !rc; i++) {

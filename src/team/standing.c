@@ -38,7 +38,8 @@ static const char *wrong_with(struct arena *a, const struct store_user *u,
     if (submits && strcmp(u->role, "submitter") != 0)
         return arena_printf(a, "'%.100s' may not submit jobs", u->name);
     if (*project && !store_user_in_project(u->projects, project, NULL))
-        return arena_printf(a, "'%.100s' is no member of the project '%.100s' any more",
+        return arena_printf(a,
+                            "'%.100s' is not a member of the project '%.100s' any more",
                             u->name, project);
     return NULL;
 }
@@ -54,8 +55,8 @@ const char *team_standing_wrong(struct team_standing *t, const char *owner,
     if (u)
         wrong = wrong_with(&t->arena, u, project, submits);
     else if (!store_user_is_local(t->store, t->account, owner))
-        wrong =
-            arena_printf(&t->arena, "'%.100s' is no user of this server any more", owner);
+        wrong = arena_printf(&t->arena, "'%.100s' is not a user of this server any more",
+                             owner);
     store_users_release(&one);
     return wrong;
 }

@@ -55,7 +55,7 @@ enum rc team_webhook_check(const struct team_net_allow *allow, const char *url,
     if (strlen(url) > URL_MAX || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK)
-        rc = bad_url(url, "this is no URL", err);
+        rc = bad_url(url, "this is not a URL", err);
     else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
         rc = bad_url(url, "only http and https are sent to", err);
     else if (curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK ||

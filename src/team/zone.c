@@ -160,7 +160,7 @@ enum rc team_zone_open(const char *name, struct team_zone **out, struct err *err
     } else if (strcmp(name, "UTC") != 0 && !fixed_offset(name, &z->first)) {
         if (!name_ok(name)) {
             rc = err_coded(err, RC_INVAL, E5102,
-                           "'%.60s' is no time zone, such as Asia/Shanghai or +08:00",
+                           "'%.60s' is not a time zone such as Asia/Shanghai or +08:00",
                            name);
         } else {
             char *path = fs_join(ZONES_DIR, name);

@@ -137,9 +137,8 @@ static void expected_in(struct json *j, size_t open, const char *what, const cha
     if (closes && !hint) {
         uint32_t line, col;
         source_locate(j->doc->src, (uint32_t)open, &line, &col);
-        hint =
-            arena_printf(&j->diags->arena, "the open '%c' stands at line %u, column %u",
-                         j->s[open], line, col);
+        hint = arena_printf(&j->diags->arena, "the open '%c' is at line %u, column %u",
+                            j->s[open], line, col);
     }
     expected(j, closes ? E0104 : E0103, what, hint);
 }
@@ -343,7 +342,7 @@ static struct node *parse_number(struct json *j)
     bool whole, neg = j->s[j->at] == '-';
     size_t end = number_end(j, &whole);
     if (end == j->at || end != token_end(j, j->at))
-        return bad_number(j, "is no JSON number", true);
+        return bad_number(j, "is not a JSON number", true);
     struct str text = str_of(j->s + j->at, end - j->at);
     struct node *n = node_create(&j->doc->arena, NODE_INT, span_of(j, j->at, end));
     n->num.neg = neg;
@@ -441,8 +440,8 @@ static void report_twice(struct json *j, struct str key, struct span at,
     uint32_t line, col;
     source_locate(j->doc->src, first->key_at.off, &line, &col);
     diag_add(j->diags, DIAG_ERROR, E0108, at,
-             "key '%.*s' is given twice; the first stands at line %u, column %u",
-             (int)key.n, key.p, line, col);
+             "key '%.*s' is given twice; the first is at line %u, column %u", (int)key.n,
+             key.p, line, col);
     j->twice = true;
 }
 

@@ -69,7 +69,7 @@ static void note_twice(struct yaml *y, struct yaml_frame *f, struct node_entry *
     uint32_t line, col;
     source_locate(y->doc->src, first->key_at.off, &line, &col);
     diag_add(y->diags, y->last_key_wins ? DIAG_WARNING : DIAG_ERROR, E0108, f->key_at,
-             "key '%.*s' is given twice; %s stands at line %u, column %u", (int)f->key.n,
+             "key '%.*s' is given twice; %s is at line %u, column %u", (int)f->key.n,
              f->key.p, y->last_key_wins ? "this one counts, the first" : "the first",
              line, col);
     if (!y->last_key_wins)

@@ -67,7 +67,7 @@ enum rc train_click_auc_add(struct train_click_auc *a, const float *probs, int64
     for (int64_t i = 0; i < n; i++)
         if (!(probs[i * stride] >= 0 && probs[i * stride] <= 1))
             return err_coded(err, RC_INVAL, E1404,
-                             "row %jd of the batch: %g is no probability", (intmax_t)i,
+                             "row %jd of the batch: %g is not a probability", (intmax_t)i,
                              (double)probs[i * stride]);
     int64_t *here = make_place(a);
     for (int64_t i = 0; i < n; i++) {

@@ -116,10 +116,11 @@ static enum rc take_rows(const struct making *m, const char *path, const struct 
     for (int64_t i = 0; i < b->n; i++) {
         int64_t key, number = (int64_t)g->keys.n + 1;
         if (!key_of(m, &b->cols[0], i, &key))
-            return bad_row(path, number, "its first column is no id", err);
+            return bad_row(path, number, "its first column is not an id", err);
         if (!vector_of(m, &b->cols[1], i, g->dim, row)) {
             char text[80];
-            snprintf(text, sizeof(text), "its second column is no vector of %jd numbers",
+            snprintf(text, sizeof(text),
+                     "its second column is not a vector of %jd numbers",
                      (intmax_t)g->dim);
             return bad_row(path, number, text, err);
         }

@@ -89,7 +89,7 @@ static enum rc find_targets(struct train_feed *f, struct err *err)
             (t->indicator && f->indicator_at[i] < 0))
             rc = err_coded(
                 err, RC_INVAL, E1401,
-                "task '%s': column '%s' is no label or sample weight of data_config",
+                "task '%s': column '%s' is not a label or sample weight of data_config",
                 t->name,
                 no_label              ? t->label
                 : f->weight_at[i] < 0 ? t->sample_weight

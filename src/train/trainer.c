@@ -301,14 +301,15 @@ static void note_nothing_left(const struct trainer *t)
     uintmax_t step = t->session->step - 1;
     if (t->early)
         trainer_note(t,
-                     "nothing is left to train: the run ended early, at step %ju; a "
-                     "higher --patience, other data or --data restart goes on",
+                     "nothing is left to train: the run ended early, at step %ju; to "
+                     "continue, use a higher --patience, other data or --data restart",
                      step);
     else
         trainer_note(
             t,
             "nothing is left to train: the run was finished before, at step %ju; "
-            "a higher num_epochs or num_steps, other data or --data restart goes on",
+            "to continue, use a higher num_epochs or num_steps, other data or --data "
+            "restart",
             step);
 }
 

@@ -20,7 +20,7 @@ static const char *const names[FACTS] = {[VERSION] = "version of the program",
                                          [WIRE] = "--wire",
                                          [PLAN] = "placement of tables",
                                          [DATA] = "training data",
-                                         [CHECKPOINT] = "checkpoint to go on from"};
+                                         [CHECKPOINT] = "checkpoint to resume from"};
 
 static uint64_t placement_digest(const struct dist_plan *p)
 {

@@ -30,16 +30,17 @@ enum rc trainer_choose_data(struct trainer *t, struct err *err)
         rc = dataset_compare(t->conf->train_input_path, t->position, &differ, err);
     if (t->o->data == TRAIN_DATA_RESTART)
         t->data_note =
-            "the model goes on; the data starts at its beginning, as asked for";
+            "the model is resumed; the data starts at its beginning, as requested";
     else if (differ.n)
         t->data_note = arena_printf(
             &t->arena,
-            "other data than the checkpoint's (%s): the model goes on, the data starts at "
-            "its beginning",
+            "other data than the checkpoint's (%s): the model is resumed, the data "
+            "starts at its beginning",
             buf_str(&differ));
     else
-        t->data_note = "the data goes on where the checkpoint left it; --data restart "
-                       "to start it again";
+        t->data_note =
+            "the data resumes where the checkpoint left it; --data restart starts it "
+            "again";
     if (!rc && (t->o->data == TRAIN_DATA_RESTART || differ.n))
         begin_anew(t);
     buf_release(&differ);

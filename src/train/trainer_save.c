@@ -41,9 +41,9 @@ static void tell_evaluation(struct trainer *t, const struct train_score_line *li
 {
     bool found = t->best.found;
     if (train_best_data(&t->best, t->eval_data) && found)
-        trainer_note(t,
-                     "other evaluation data than before: which checkpoint is the best is "
-                     "decided anew, from this evaluation on");
+        trainer_note(
+            t, "other evaluation data than before: the search for the best checkpoint "
+               "starts over with this evaluation");
     struct train_best before = t->best;
     struct train_evaluation e = {.step = t->saved_step,
                                  .rows = train_score_rows(t->eval),

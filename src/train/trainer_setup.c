@@ -216,8 +216,8 @@ static enum rc restore(struct trainer *t, struct err *err)
     if (latest >= 0 && !t->o->resume)
         return err_coded(
             err, RC_INVAL, E1405,
-            "model_dir '%s' holds a checkpoint of step %jd: use --continue to go "
-            "on from it, or another model_dir",
+            "model_dir '%s' holds a checkpoint of step %jd: use --continue to resume "
+            "from it, or another model_dir",
             dir, (intmax_t)latest);
     if (latest >= 0)
         return resume_from(t, dir, err);
@@ -312,14 +312,14 @@ static enum rc check_evaluation(struct trainer *t, struct err *err)
 static void tell_rest(const struct train_fine_tune_result *r, const struct trainer *t)
 {
     if (r->missing[0])
-        trainer_note(t, "not in that checkpoint, and begin anew: %s", r->missing);
+        trainer_note(t, "not in that checkpoint, so initialized: %s", r->missing);
     if (r->shapes[0])
-        trainer_note(t, "of another shape in that checkpoint, and begin anew: %s",
+        trainer_note(t, "of another shape in that checkpoint, so initialized: %s",
                      r->shapes);
     if (r->moved[0])
         trainer_note(t, "rows follow their words: %s", r->moved);
     if (r->meanings[0])
-        trainer_note(t, "initialised anew: rows mean other ids: %s", r->meanings);
+        trainer_note(t, "initialized: rows mean other ids: %s", r->meanings);
     if (r->extra[0])
         trainer_note(t, "only in that checkpoint, and left out: %s", r->extra);
 }
@@ -340,8 +340,8 @@ static void tell_idle(const struct trainer *t)
 {
     const struct train_options *o = t->o;
     if (o->fine_tune && t->resumed_from)
-        trainer_note(t, "--fine-tune has no effect: the run goes on from its own "
-                        "checkpoint");
+        trainer_note(
+            t, "--fine-tune has no effect: the run resumes from its own checkpoint");
     if (o->strict && !t->started_from)
         trainer_note(t, "--strict has no effect: the run does not start from the weights "
                         "of another");

@@ -88,7 +88,7 @@ says 0 "as bob (viewer)" bob 'bob "2" \x'
 says 1 "wrong name or password" ann ann-2
 says 1 "wrong name or password" nobody x
 says 1 "empty" ann ""
-says 1 "is no name of a user here" 'ann,ou=people' ann-1
+says 1 "is not a valid user name here" 'ann,ou=people' ann-1
 code=$(curl -s -o out -w '%{http_code}' -H 'Content-Type: application/json' -d '{"name": "ann", "password": ""}' "$url/api/v1/login")
 [ "$code" = 403 ] || bad "an empty password over HTTP: $code"
 code=$(curl -s -o out -w '%{http_code}' -H 'Content-Type: application/json' -d '{"name": "*", "password": "x"}' "$url/api/v1/login")

@@ -83,7 +83,7 @@ grep -q 'as ann (submitter)' login.out || bad "a name that is free again"
 
 serve --oidc-issuer "$issuer" --oidc-client-id safe --oidc-client-secret-file secret --oidc-claim email --oidc-domain example.com
 login eve --oidc
-grep -q "'eve' is no user of this server" login.err || bad "nobody is added without --oidc-role"
+grep -q "'eve' is not a user of this server" login.err || bad "nobody is added without --oidc-role"
 admin user create eve --role submitter
 admin user update eve --oidc
 login eve --device

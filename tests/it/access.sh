@@ -141,7 +141,7 @@ a_schedule_stops_with_its_owner_and_goes_on_with_them()
     status 0
     as "$admin" user update ann --no-projects
     run as "$bob" schedule get nightly
-    out_has "stopped: 'ann' is no member of the project 'ads' any more"
+    out_has "stopped: 'ann' is not a member of the project 'ads' any more"
     as "$admin" user update ann --project ads --role viewer
     refused E5107 "$admin" schedule run nightly
     as "$admin" user update ann --role submitter
@@ -149,9 +149,9 @@ a_schedule_stops_with_its_owner_and_goes_on_with_them()
     out_lacks stopped
     as "$admin" user delete ann
     refused E5107 "$admin" schedule run nightly
-    err_has "'ann' is no user of this server any more"
+    err_has "'ann' is not a user of this server any more"
     run env -u TRAINYARD_SERVER "$TRAINYARD" schedule get nightly --dir yard
-    out_has "stopped: 'ann' is no user of this server any more"
+    out_has "stopped: 'ann' is not a user of this server any more"
     finish
 }
 
@@ -165,9 +165,9 @@ a_former_member_is_told_nothing_of_the_project()
     soon "a member is told" received "loss first"
     as "$admin" user update ann --no-projects
     run as "$admin" notify list
-    out_has "muted: 'ann' is no member of the project 'ads' any more"
+    out_has "muted: 'ann' is not a member of the project 'ads' any more"
     run as "$admin" notify list --json
-    json 'd[0]["muted"].startswith("'"'ann'"' is no member")'
+    json 'd[0]["muted"].startswith("'"'ann'"' is not a member")'
     as "$bob" notify create --webhook "$base/ok/bob" --state Succeeded --project ads >/dev/null 2>&1
     as "$bob" job run --project ads -- 'echo loss second' >/dev/null 2>&1
     soon "another member is told" received '"path": "/ok/bob"'
@@ -182,7 +182,7 @@ a_former_member_is_told_nothing_of_the_project()
     soon "who is back is told" received "loss fourth"
     as "$admin" user delete ann
     run as "$admin" notify list --json
-    json '[r["muted"] for r in d if r["id"] == "'"$rule"'"] == ["'"'ann'"' is no user of this server any more"]'
+    json '[r["muted"] for r in d if r["id"] == "'"$rule"'"] == ["'"'ann'"' is not a user of this server any more"]'
     kill "$hook"
     finish
 }
@@ -207,7 +207,7 @@ a_dataset_for_reading_is_not_written_to()
     n=$(as "$ann" job list | wc -l)
     for place in dataset:closed pai://datasets/closed/; do
         refused E3303 "$ann" job submit --output "model=$place" -- true
-        err_has "output 'model': '$place' is a dataset for reading; an administrator can register it with --writable"
+        err_has "output 'model': '$place' is a read-only dataset; an administrator can register it with --writable"
     done
     [ "$(as "$ann" job list | wc -l)" = "$n" ] || fail "a job was made for a refused output"
     run as "$ann" job run --output model=dataset:open -- 'echo z >/ml/output/model/m'

@@ -71,7 +71,7 @@ what_is_missing_is_told()
     echo 'b,[1],' >>info.csv
     run "$TRAINYARD" features update t.config --table info.csv --output new.config --overwrite
     status 2
-    err_has "error[E2402]: table: feature 'b': feature_info is no object of JSON"
+    err_has "error[E2402]: table: feature 'b': feature_info is not a JSON object"
     run "$TRAINYARD" features update t.config --output new.config
     status 2
     err_has "--table PATH is missing"

@@ -565,7 +565,7 @@ lines_and_names_forge_nothing()
     err_has "a name holds letters, digits"
     run "$TRAINYARD" job submit --input "../x=data" -- true
     status 2
-    err_has "no name for a channel"
+    err_has "is not a valid channel name"
 }
 
 bad_input_is_refused_before_anything_runs()
@@ -765,7 +765,7 @@ an_output_without_a_path_is_kept_with_the_job()
     check "nothing here" test ! -e x
     run "$TRAINYARD" job run --input train= -- true
     status 2
-    err_has "error[E3006]: input 'train': '' is no path"
+    err_has "error[E3006]: input 'train': '' is not a path"
 }
 
 tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \

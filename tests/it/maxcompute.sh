@@ -228,7 +228,7 @@ a_missing_table_is_created()
     grep -q '"keys": \[\], "parts": null, "lifecycle": null' t || fail "$(cat t)"
     ODPS_TABLE_LIFECYCLE=soon run "$TRAINYARD" data convert --columns id in.jsonl odps://p/tables/other
     status 2
-    err_has "error[E1702]: ODPS_TABLE_LIFECYCLE: 'soon' is no number of days from 1 to 37231"
+    err_has "error[E1702]: ODPS_TABLE_LIFECYCLE: 'soon' is not a number of days from 1 to 37231"
     printf '{"a b": 1}\n' >odd.jsonl
     run "$TRAINYARD" data convert odd.jsonl odps://p/tables/other
     status 2

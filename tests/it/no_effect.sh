@@ -61,7 +61,7 @@ what_belongs_to_a_checkpoint_says_when_there_is_none()
     err_lacks "has no effect"
     trained m --continue --fine-tune other --set train_config.num_steps=5
     status 0
-    err_has "note: --fine-tune has no effect: the run goes on from its own checkpoint"
+    err_has "note: --fine-tune has no effect: the run resumes from its own checkpoint"
 }
 
 a_resumed_run_may_discard_the_optimizer_state()
@@ -129,7 +129,7 @@ predict_and_serve_say_it_too()
     echo 0123456789abcdef >token
     run "$TRAINYARD" serve --model x --token-file token --no-token
     status 2
-    err_has "error[E0609]: --no-token takes back what --token-file asks for"
+    err_has "error[E0609]: --no-token contradicts --token-file"
 }
 
 tap_cases an_empty_value_is_refused what_belongs_to_continue_needs_it \

@@ -194,7 +194,7 @@ END
     err_has "error[E5304]: no rule 'nr-x'"
     TRAINYARD_NOTIFY_ALLOW='a b' run "$TRAINYARD" notify create --mail a@b --state Failed
     status 2
-    err_has "error[E5302]: allowed hosts: 'a b' is no host"
+    err_has "error[E5302]: allowed hosts: 'a b' is not a host"
     check "the key is ours alone" sh -c "stat -c %a jobs/notify.key | grep -qx 600"
 }
 

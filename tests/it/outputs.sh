@@ -137,7 +137,7 @@ predictions_and_exports_need_overwrite()
     echo mine >home/file
     run "$TRAINYARD" export c.config --export-dir home --overwrite
     status 2
-    err_has "is no export, so it is not replaced"
+    err_has "is not an export, so it is not replaced"
     check "it stays" grep -qx mine home/file
 }
 

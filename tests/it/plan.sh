@@ -100,7 +100,7 @@ tables_are_placed_on_ranks()
     err_has "--hosts 2: 5 ranks cannot be spread evenly over them"
     INTRA_NODE_BANDWIDTH=fast run "$TRAINYARD" plan c.config --ranks 2
     [ "$got" != 0 ] || fail "a bandwidth in words"
-    err_has "the variable INTRA_NODE_BANDWIDTH is 'fast', which is no number"
+    err_has "the variable INTRA_NODE_BANDWIDTH is 'fast', which is not a number"
 }
 
 what_does_not_fit_is_an_error_with_advice()

@@ -332,7 +332,7 @@ a_damaged_export_is_refused()
     damage 'echo "{" >y/manifest.json'
     err_has "[E2002]"
     damage 'echo "{}" >y/manifest.json'
-    err_has "is no manifest of an export"
+    err_has "is not the manifest of an export"
     damage 'sed -i "s/\"version\": 1/\"version\": 99/" y/manifest.json'
     err_has "[E2004]"
     damage 'sed -i "/samples.safetensors/d" y/manifest.json; cp x/dense.safetensors y/samples.safetensors'

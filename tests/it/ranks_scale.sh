@@ -122,7 +122,7 @@ predictions_say_what_is_wrong()
     err_has "error[E0609]: --ranks 2..8: several numbers need --simulate"
     run "$TRAINYARD" plan c.config --simulate --link 3,4
     status 2
-    err_has "error[E0603]: --link: '3,4' is no rate and time one way, as 25Gbit,5us or 100Mbit,1ms"
+    err_has "error[E0603]: --link: '3,4' is not a rate and a one-way time such as 25Gbit,5us or 100Mbit,1ms"
     run "$TRAINYARD" plan c.config --simulate --ranks 8..1024 --hosts 2
     status 0
     [ "$(grep -c '%  ' .out)" = 8 ] || { fail "not eight lines:"; show .out; }

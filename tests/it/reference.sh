@@ -207,9 +207,9 @@ fine_tuning_can_take_up_the_data()
     status 0
     trained n --fine-tune m --continue
     status 0
-    err_has "note: the data goes on where the checkpoint left it"
+    err_has "note: the data resumes where the checkpoint left it"
     trained o --fine-tune m
-    err_lacks "the data goes on"
+    err_lacks "the data resumes"
     [ -d n/model.ckpt-4 ] && [ ! -d n/model.ckpt-5 ] || fail "five batches are left of eight"
     [ -d o/model.ckpt-7 ] || fail "without it the data starts at its beginning"
 }

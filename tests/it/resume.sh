@@ -285,7 +285,7 @@ tables_whose_rows_mean_other_ids_are_not_loaded()
     sed 's/hash_bucket_size: 1000/hash_bucket_size: 900/' -i c.config
     trained b --set train_config.num_steps=1 --fine-tune a
     status 0
-    err_has "note: initialised anew: rows mean other ids: "
+    err_has "note: initialized: rows mean other ids: "
     err_has "user_id_emb.weight' (hash_bucket_size 900, was 1000)"
     trained c --set train_config.num_steps=1 --fine-tune a --strict
     status 2
@@ -418,7 +418,7 @@ features_may_be_added_and_removed_when_fine_tuning()
     sed -i -z 's/feature_configs { raw_feature[^}]*} }//; s/, "price"//' c.config
     trained b --set train_config.num_steps=1 --fine-tune a
     status 0
-    err_has "note: of another shape in that checkpoint, and begin anew: 'model."
+    err_has "note: of another shape in that checkpoint, so initialized: 'model."
     err_has "note: only in that checkpoint, and left out: 'model."
     err_has price_emb
     trained c --set train_config.num_steps=1 --fine-tune a --strict
@@ -449,7 +449,7 @@ a_map_of_names_carries_weights_over()
     sed -i 's/boundaries:/embedding_name: "cost_emb" boundaries:/' c.config
     trained b --set train_config.num_steps=1 --fine-tune a
     status 0
-    err_has "note: not in that checkpoint, and begin anew: 'model."
+    err_has "note: not in that checkpoint, so initialized: 'model."
     err_has "note: only in that checkpoint, and left out: 'model."
     err_has "cost_emb"
     old=$("$TRAINYARD" params a/model.ckpt-11 | grep -o '[^ ]*price_emb.weight' | head -1)
@@ -457,7 +457,7 @@ a_map_of_names_carries_weights_over()
     trained c --set train_config.num_steps=1 --fine-tune a \
         --set train_config.fine_tune_ckpt_param_map=map
     status 0
-    err_lacks "begin anew"
+    err_lacks "so initialized"
     rm -r c
     printf 'nonsense\n' >map
     trained c --set train_config.num_steps=1 --fine-tune a \

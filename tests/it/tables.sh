@@ -212,7 +212,7 @@ init_tables_are_what_a_run_starts_from()
     err_has "error[E0008]: output 'start/model.ckpt-0' exists; name another one, or say --overwrite"
     run "$TRAINYARD" tables init c.config --save-dir start2
     status 2
-    err_has "error[E2308]: init_table 'init.csv': row 1: its second column is no vector of 8 numbers"
+    err_has "error[E2308]: init_table 'init.csv': row 1: its second column is not a vector of 8 numbers"
     sed 's/init_table: "init.csv"//' c.config >none.config
     run "$TRAINYARD" tables init none.config --save-dir start3
     status 2

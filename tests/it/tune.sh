@@ -111,7 +111,7 @@ what_was_killed_is_interrupted_and_goes_on()
     kill -9 $!
     wait $! 2>/dev/null
     run "$TRAINYARD" tune get --dir exps/one
-    out_has 'INTERRUPTED: what ran it is gone; `trainyard tune resume` goes on with it'
+    out_has 'INTERRUPTED: what ran it is gone; `trainyard tune resume` continues it'
     run "$TRAINYARD" tune list --dir exps
     out_has INTERRUPTED
     run "$TRAINYARD" tune get --dir exps/one --json

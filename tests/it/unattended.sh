@@ -39,7 +39,7 @@ other_data_starts_at_its_beginning_and_the_model_goes_on()
     status 0
     trained m --continue --train-input day2/train
     status 0
-    err_has "note: other data than the checkpoint's ('day2/train/part-0.parquet' in place of 'data/train/part-0.parquet'): the model goes on, the data starts at its beginning"
+    err_has "note: other data than the checkpoint's ('day2/train/part-0.parquet' in place of 'data/train/part-0.parquet'): the model is resumed, the data starts at its beginning"
     run cat m/model.ckpt-21/manifest.json
     status 0
     err_lacks E1212
@@ -51,7 +51,7 @@ other_data_starts_at_its_beginning_and_the_model_goes_on()
     status 0
     trained m --continue --train-input day2/train
     status 0
-    err_has "note: the data goes on where the checkpoint left it"
+    err_has "note: the data resumes where the checkpoint left it"
     same_checkpoint a/model.ckpt-21 m/model.ckpt-21
 }
 
@@ -73,7 +73,7 @@ a_moved_path_is_the_same_data()
     mv data moved
     trained m --continue --train-input moved/train --eval-input moved/eval
     status 0
-    err_has "note: the data goes on where the checkpoint left it"
+    err_has "note: the data resumes where the checkpoint left it"
     same_checkpoint a/model.ckpt-10 m/model.ckpt-10
 }
 
@@ -99,7 +99,7 @@ content_counts_in_the_middle_of_a_file_too()
     trained m --set train_config.num_steps=5
     status 0
     trained m --continue --set train_config.num_steps=7
-    err_has "note: the data goes on where the checkpoint left it"
+    err_has "note: the data resumes where the checkpoint left it"
     sed -i '1500{h;d};1501G' data/train.csv # two lines change places
     trained m --continue
     status 0
@@ -118,7 +118,7 @@ the_best_is_looked_for_anew_on_other_evaluation_data()
     sed -i 's/"auc": [0-9.]*/"auc": 0.9999/' m/train_eval_result_v2.txt
     trained m --continue --train-input day2/train --eval-input day2/eval --patience 3
     status 0
-    err_has "note: other evaluation data than before: which checkpoint is the best is decided anew, from this evaluation on"
+    err_has "note: other evaluation data than before: the search for the best checkpoint starts over with this evaluation"
     err_has "best        auc 0.456770 at step 15"
     run "$TRAINYARD" export m/pipeline.config --export-dir x
     status 0
@@ -137,7 +137,7 @@ data_is_restarted_or_resumed_as_told()
     trained m --set train_config.num_steps=5
     trained m --continue --data restart
     status 0
-    err_has "note: the model goes on; the data starts at its beginning, as asked for"
+    err_has "note: the model is resumed; the data starts at its beginning, as requested"
     [ -d m/model.ckpt-15 ] || fail "$(ls m)"
     trained m --continue --data resume --train-input day2/train
     status 2

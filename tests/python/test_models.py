@@ -377,7 +377,7 @@ class Models(Case):
         self.train(some, some, set={"train_config.num_epochs": 1}).export("export")
         def other(data, evaluated=some, **edits):
             return trainyard.train(CONFIG, train=data, eval=evaluated, model_dir="other", set={**self.edits, **edits}, show=False)
-        cases = [(lambda: self.train(some, some), "use continue_=True to go on from it, or another model_dir"),
+        cases = [(lambda: self.train(some, some), "use continue_=True to resume from it, or another model_dir"),
                  (lambda: trainyard.Run(Config(CONFIG), "run").export("export"), "say overwrite=True"),
                  (lambda: other([{**r, "clicked": "no"} for r in some]), "label 'clicked' of 'train'"),
                  (lambda: other(some, [{k: v for k, v in r.items() if k != "clicked"} for r in some]), "is not in 'eval'"),

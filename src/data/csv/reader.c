@@ -281,7 +281,7 @@ void csv_tell(const struct csv_reader *r, struct csv_cursor *at)
 static enum rc bad_cursor(const struct csv_reader *r, const struct csv_cursor *at,
                           const char *why, struct err *err)
 {
-    return err_coded(err, RC_INVAL, E1112, "'%s': cannot go on at byte %jd: %s",
+    return err_coded(err, RC_INVAL, E1112, "'%s': cannot continue at byte %jd: %s",
                      stream_name(r->in), (intmax_t)at->offset, why);
 }
 

@@ -114,8 +114,9 @@ static enum rc put_keys(struct buf *out, const struct odps_path *path, struct er
     for (bool first = true; rest.n && str_split(&rest, ',', &part); first = false) {
         struct str name = str_of(part.p, strcspn(part.p, "="));
         if (!is_word(name))
-            return err_coded(err, RC_INVAL, E1709, "'%.300s': '%.*s' is no name of a key",
-                             path->url, (int)name.n, name.p);
+            return err_coded(err, RC_INVAL, E1709,
+                             "'%.300s': '%.*s' is not the name of a key", path->url,
+                             (int)name.n, name.p);
         buf_printf(out, "%s`%.*s` STRING", first ? "" : ", ", (int)name.n, name.p);
     }
     buf_puts(out, ")");
@@ -131,7 +132,7 @@ static enum rc put_lifecycle(struct buf *out, struct err *err)
     if (!str_to_i64(str_c(text), &days) || days < 1 || days > DAYS_MAX)
         return err_coded(
             err, RC_INVAL, E1702,
-            "ODPS_TABLE_LIFECYCLE: '%.60s' is no number of days from 1 to %d", text,
+            "ODPS_TABLE_LIFECYCLE: '%.60s' is not a number of days from 1 to %d", text,
             DAYS_MAX);
     buf_printf(out, " LIFECYCLE %jd", (intmax_t)days);
     return RC_OK;

@@ -145,7 +145,7 @@ static enum rc index_keys(struct nodes *n, struct err *err)
         int64_t before = keymap_add(&n->index, column_i64(&n->keys, i), i);
         if (before != i)
             rc = err_coded(err, RC_FORMAT, E1902,
-                           "row %jd has the id of row %jd, an item stands once",
+                           "row %jd has the id of row %jd, an item may occur only once",
                            (intmax_t)i + 1, (intmax_t)before + 1);
     }
     return rc;

@@ -177,11 +177,11 @@ enum rc slots_columns_check(const char *format, const char *columns, struct err 
 {
     struct slots_columns c = {0};
     struct slots_set slots = {0};
-    enum rc rc =
-        slots_format_find(format)
-            ? slots_columns_parse(columns, &c, &slots, err)
-            : err_coded(err, RC_INVAL, E1164, "'%.40s' is no form of lines; there are %s",
-                        format, slots_formats());
+    enum rc rc = slots_format_find(format)
+                     ? slots_columns_parse(columns, &c, &slots, err)
+                     : err_coded(err, RC_INVAL, E1164,
+                                 "'%.40s' is not a line format; there are %s", format,
+                                 slots_formats());
     slots_columns_release(&c);
     slots_set_release(&slots);
     return rc;

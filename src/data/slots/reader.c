@@ -172,7 +172,7 @@ void slots_tell(const struct slots_reader *r, struct csv_cursor *at)
 static enum rc bad_cursor(const struct slots_reader *r, const struct csv_cursor *at,
                           const char *why, struct err *err)
 {
-    return err_coded(err, RC_INVAL, E1112, "'%s': cannot go on at byte %jd: %s",
+    return err_coded(err, RC_INVAL, E1112, "'%s': cannot continue at byte %jd: %s",
                      stream_name(r->in), (intmax_t)at->offset, why);
 }
 
@@ -331,7 +331,7 @@ static enum rc open_stream(struct slots_reader *r, const struct slots_conf *conf
     r->format = slots_format_find(conf->format);
     if (!r->format)
         return err_coded(err, RC_INVAL, E1164,
-                         "'%.40s' is no form of lines; there are %s", conf->format,
+                         "'%.40s' is not a line format; there are %s", conf->format,
                          slots_formats());
     r->padding = conf->padding;
     r->skip_bad = conf->skip_bad;

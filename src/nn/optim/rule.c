@@ -145,7 +145,7 @@ enum rc optim_rule_from(const struct msg *optimizer, struct optim_rule *out, dou
         r = from_rmsprop(o);
         rate = o->lr;
     } else {
-        return err_set(err, RC_UNSUPPORTED, "%s is no optimizer of dense parameters",
+        return err_set(err, RC_UNSUPPORTED, "%s is not an optimizer for dense parameters",
                        f->name);
     }
     enum rc rc = check_ranges(&r, f->name, err);

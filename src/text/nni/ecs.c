@@ -102,7 +102,7 @@ static enum rc parse_map(struct scanner *s, struct nni_ecs_spec *out)
     }
     skip_blanks(s);
     if (s->rest.n)
-        return err_set(s->err, RC_FORMAT, "'%.*s' stands behind the map",
+        return err_set(s->err, RC_FORMAT, "'%.*s' follows the map",
                        (int)(s->rest.n > 20 ? 20 : s->rest.n), s->rest.p);
     return RC_OK;
 }

@@ -216,7 +216,7 @@ check_algorithm(struct nni_checker *x, const struct nni_Algorithm *a, enum nni_r
     if (a->has_className || a->has_codeDirectory)
         schema_report(x->d, DIAG_ERROR, E0409, &a->base,
                       a->has_className ? "className" : "codeDirectory",
-                      "%s: a built-in name and a class of one's own cannot both be set",
+                      "%s: a built-in name and a custom class cannot both be set",
                       a->base.field);
     const struct nni_algo *algo = nni_algo_find(role, a->name);
     struct nni_registered own;

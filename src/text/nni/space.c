@@ -87,7 +87,7 @@ static void bad_type(struct walk *w, const char *path, const struct node *type)
 {
     if (type->kind != NODE_STR) {
         diag_add(w->d, DIAG_ERROR, E0432, type->at,
-                 "search space \"%s\" has a \"_type\" that is no string", path);
+                 "search space \"%s\" has a \"_type\" that is not a string", path);
         return;
     }
     struct diag *g =

@@ -93,7 +93,7 @@ enum rc prec_slots_parse(struct str text, bool dense, struct arena *a,
             goto out;
         struct map_entry *e = map_put(&seen, str_c(s.name));
         if (e->value) {
-            rc = err_set(err, RC_FORMAT, "'%s' stands here twice", s.name);
+            rc = err_set(err, RC_FORMAT, "'%s' occurs twice here", s.name);
             goto out;
         }
         if (list.n == PREC_SLOTS_MAX) {

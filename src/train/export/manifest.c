@@ -312,7 +312,7 @@ static enum rc check_manifest(const char *dir, const struct doc *d, struct err *
     const struct node *files = node_find(d->root, "files");
     int64_t v;
     if (!format || !str_is(format->text, PRODUCER) || !version || !node_i64(version, &v))
-        return err_coded(err, RC_FORMAT, E2002, "'%s' is no manifest of an export",
+        return err_coded(err, RC_FORMAT, E2002, "'%s' is not the manifest of an export",
                          EXPORT_MANIFEST);
     if (v > EXPORT_FORMAT)
         return err_coded(err, RC_UNSUPPORTED, E2004,

@@ -231,9 +231,9 @@ static enum rc check_dir(const struct train_export_options *o, struct err *err)
                        "--overwrite",
                        o->dir);
     else if (there && !is_export)
-        rc = err_coded(
-            err, RC_INVAL, E2001,
-            "'%.300s' is there already and is no export, so it is not replaced", o->dir);
+        rc = err_coded(err, RC_INVAL, E2001,
+                       "'%.300s' exists and is not an export, so it is not replaced",
+                       o->dir);
     return rc;
 }
 

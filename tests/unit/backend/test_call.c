@@ -140,8 +140,7 @@ static void a_failure_without_a_message_gets_one_and_old_words_do_not_stay(void)
     CHECK_INT(backend_call_open(&j, NULL), RC_IO);
     as.rc = (enum rc) - 99;
     CHECK_INT(backend_call_open(&j, &err), RC_INVAL);
-    CHECK_STR(err.msg,
-              "backend fake: open() answered -99, which is not a code of failure");
+    CHECK_STR(err.msg, "backend fake: open() answered -99, which is not an error code");
     CHECK_INT(err.code, E3208);
 }
 

@@ -63,8 +63,7 @@ static void an_answer_that_is_no_code_tells_its_value(void)
 {
     struct err err = {0};
     CHECK(err_from(&err, (enum rc)3, "lookup", "far", "prepare") == RC_INVAL);
-    CHECK_STR(err.msg,
-              "lookup 'far': prepare() answered 3, which is not a code of failure");
+    CHECK_STR(err.msg, "lookup 'far': prepare() answered 3, which is not an error code");
     CHECK_INT(err.code, E0011);
     CHECK(err_from(NULL, (enum rc) - 99, "lookup", "far", "prepare") == RC_INVAL);
 }

@@ -411,13 +411,14 @@ static void cursors_that_cannot_be_are_refused(void)
     CHECK(csv_open_memory("t.csv", "a,b\n1,2\n3,4\n", 12, &conf, &r, NULL) == RC_OK);
     struct csv_cursor at = {.offset = 6};
     CHECK(csv_seek(r, &at, &err) == RC_INVAL && err.code == E1112);
-    CHECK_STR(err.msg, "'t.csv': cannot go on at byte 6: no record starts there");
+    CHECK_STR(err.msg, "'t.csv': cannot continue at byte 6: no record starts there");
     at.offset = 50;
     CHECK(csv_seek(r, &at, &err) == RC_INVAL);
-    CHECK_STR(err.msg, "'t.csv': cannot go on at byte 50: the file is shorter");
+    CHECK_STR(err.msg, "'t.csv': cannot continue at byte 50: the file is shorter");
     at.offset = 1;
     CHECK(csv_seek(r, &at, &err) == RC_INVAL);
-    CHECK_STR(err.msg, "'t.csv': cannot go on at byte 1: not a position of this reader");
+    CHECK_STR(err.msg,
+              "'t.csv': cannot continue at byte 1: not a position of this reader");
     at = (struct csv_cursor){.offset = 8}; /* right, but the line is not known */
     CHECK(csv_seek(r, &at, &err) == RC_OK);
     csv_close(r);

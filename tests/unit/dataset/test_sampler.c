@@ -482,7 +482,7 @@ static void bad_tables_say_row_and_value(void)
         {HEAD "1\tnan\t1:2:a\n", "row 1: weight nan is not a finite number of at least 0",
          E1902},
         {HEAD "1\t1\t1:2:a\n5\t1\t1:2:a\n1\t1\t1:2:a\n",
-         "row 3 has the id of row 1, an item stands once", E1902},
+         "row 3 has the id of row 1, an item may occur only once", E1902},
         {HEAD "1\t1\t1:2:a\n2\t1\t1:2\n", "row 2: 2 attributes, attr_fields has 3 names",
          E1903},
         {HEAD "1\t1\t1:2:a:b\n", "row 1: 4 attributes, attr_fields has 3 names", E1903},

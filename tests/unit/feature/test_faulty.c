@@ -62,7 +62,7 @@ static void an_operator_that_fails_without_a_word_is_named(void)
     err = (struct err){0};
     fault.answer = (enum rc)4;
     CHECK_INT(run_odd(false, &err), RC_INVAL);
-    CHECK_STR(err.msg, "feature 'f': step() answered 4, which is not a code of failure");
+    CHECK_STR(err.msg, "feature 'f': step() answered 4, which is not an error code");
     CHECK_INT(err.code, E0011);
 }
 

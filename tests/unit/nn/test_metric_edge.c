@@ -630,8 +630,7 @@ static void a_metric_that_fails_without_a_word_is_named(void)
     struct err err = {0};
     odd_fault = "update!";
     CHECK_INT(use_odd(&err), RC_INVAL);
-    CHECK_STR(err.msg,
-              "metric 'odd': update() answered 4, which is not a code of failure");
+    CHECK_STR(err.msg, "metric 'odd': update() answered 4, which is not an error code");
     odd_fault = NULL;
     CHECK_INT(use_odd(&err), RC_OK);
 }

@@ -169,7 +169,7 @@ static void columns_that_cannot_be_are_refused(void)
     }
     struct err err = {0};
     CHECK(slots_columns_check("nope", "a=id(b)", &err) == RC_INVAL);
-    CHECK_HAS(err.msg, "'nope' is no form of lines; there are slots|din|");
+    CHECK_HAS(err.msg, "'nope' is not a line format; there are slots|din|");
 }
 
 static void forms_of_lines_fill_slots_of_fixed_names(void)
@@ -234,7 +234,7 @@ static void reading_goes_on_at_any_row(void)
     }
     struct csv_cursor wrong = {.offset = 2};
     CHECK(slots_seek(r, &wrong, &err) == RC_INVAL);
-    CHECK_STR(err.msg, "'t': cannot go on at byte 2: no record starts there");
+    CHECK_STR(err.msg, "'t': cannot continue at byte 2: no record starts there");
     batch_release(&b);
     slots_close(r);
     slots_close(other);

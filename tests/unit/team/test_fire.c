@@ -518,7 +518,7 @@ static void the_schedule_of_a_deleted_user_is_refused_by_name(void)
               RC_INVAL);
     CHECK_INT(err.code, E5107);
     CHECK_STR(err.msg,
-              "schedule 'daily' is stopped: 'ann' is no user of this server any more");
+              "schedule 'daily' is stopped: 'ann' is not a user of this server any more");
     yard_close(&y);
 }
 

@@ -122,7 +122,7 @@ static void lists_that_cannot_be_read_are_refused(void)
         struct err err = {0};
         CHECK_INT(team_net_allow_open(bad[i], &a, &err), RC_INVAL);
         CHECK_INT(err.code, E5302);
-        CHECK_HAS(err.msg, "is no host, *.domain, address or network");
+        CHECK_HAS(err.msg, "is not a host, *.domain, address or network");
         CHECK(!a);
     }
 }

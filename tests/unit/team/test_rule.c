@@ -82,8 +82,8 @@ static void wrong_conditions_are_refused(void)
     static const struct {
         const char *text, *msg;
     } bad[] = {
-        {"", "rule: the condition is no JSON object: ''"},
-        {"[]", "rule: the condition is no JSON object: '[]'"},
+        {"", "rule: the condition is not a JSON object: ''"},
+        {"[]", "rule: the condition is not a JSON object: '[]'"},
         {"{}", "rule: on is state, metric, log or stall: ''"},
         {"{\"on\": \"moon\"}", "rule: on is state, metric, log or stall: 'moon'"},
         {"{\"on\": \"state\"}", "rule: states is a list of states: ''"},

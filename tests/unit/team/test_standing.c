@@ -44,17 +44,18 @@ static void what_an_owner_may_still_do(void)
         {"sam", "", NULL, NULL},
         {"sam", "ads", NULL, NULL},
         {"sam", "feed", NULL, NULL}, /* as its admin */
-        {"sam", "ad", "'sam' is no member of the project 'ad' any more",
-         "'sam' is no member of the project 'ad' any more"},
-        {"sam", "feed:admin", "'sam' is no member of the project 'feed:admin' any more",
-         "'sam' is no member of the project 'feed:admin' any more"},
+        {"sam", "ad", "'sam' is not a member of the project 'ad' any more",
+         "'sam' is not a member of the project 'ad' any more"},
+        {"sam", "feed:admin",
+         "'sam' is not a member of the project 'feed:admin' any more",
+         "'sam' is not a member of the project 'feed:admin' any more"},
         {"vera", "", "'vera' may not submit jobs", NULL},
         {"vera", "ads", "'vera' may not submit jobs", NULL},
         {"dora", "", "'dora' is disabled", "'dora' is disabled"},
-        {"gone", "", "'gone' is no user of this server any more",
-         "'gone' is no user of this server any more"},
-        {"nobody", "", "'nobody' is no user of this server any more",
-         "'nobody' is no user of this server any more"},
+        {"gone", "", "'gone' is not a user of this server any more",
+         "'gone' is not a user of this server any more"},
+        {"nobody", "", "'nobody' is not a user of this server any more",
+         "'nobody' is not a user of this server any more"},
         {"op", "", NULL, NULL},
         {"root", "ads", NULL, NULL},
     };
@@ -77,9 +78,9 @@ static void what_an_owner_may_still_do(void)
     team_standing_close(&t);
     CHECK_INT(team_standing_open(store, NULL, &t, &err), RC_OK);
     CHECK_STR(team_standing_wrong(&t, "op", "", true),
-              "'op' is no user of this server any more");
+              "'op' is not a user of this server any more");
     CHECK_STR(team_standing_wrong(&t, "root", "", true),
-              "'root' is no user of this server any more");
+              "'root' is not a user of this server any more");
     team_standing_close(&t);
     tear_down();
 }

@@ -84,12 +84,14 @@ static void names_that_are_none_are_refused(void)
     } bad[] = {
         {"Asia/Nowhere", RC_INVAL, "no time zone 'Asia/Nowhere' on this machine"},
         {"../../etc/passwd", RC_INVAL,
-         "'../../etc/passwd' is no time zone, such as Asia/Shanghai or +08:00"},
+         "'../../etc/passwd' is not a time zone such as Asia/Shanghai or +08:00"},
         {"/etc/localtime", RC_INVAL,
-         "'/etc/localtime' is no time zone, such as Asia/Shanghai or +08:00"},
-        {"", RC_INVAL, "'' is no time zone, such as Asia/Shanghai or +08:00"},
-        {"+25:00", RC_INVAL, "'+25:00' is no time zone, such as Asia/Shanghai or +08:00"},
-        {"+08:77", RC_INVAL, "'+08:77' is no time zone, such as Asia/Shanghai or +08:00"},
+         "'/etc/localtime' is not a time zone such as Asia/Shanghai or +08:00"},
+        {"", RC_INVAL, "'' is not a time zone such as Asia/Shanghai or +08:00"},
+        {"+25:00", RC_INVAL,
+         "'+25:00' is not a time zone such as Asia/Shanghai or +08:00"},
+        {"+08:77", RC_INVAL,
+         "'+08:77' is not a time zone such as Asia/Shanghai or +08:00"},
         {"tzdata_zi", RC_INVAL, "no time zone 'tzdata_zi' on this machine"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -152,11 +152,10 @@ static void runners(void)
               "save checkpoint instead.",
               5, 63)},
         {"workspace: a\nworkspace: ./\nmode: r\n" DATA PHASE RUNNER(""),
-         WARN(
-             E0108,
-             "key 'workspace' is given twice; this one counts, the first stands at line 1, "
-             "column 1",
-             2, 1)},
+         WARN(E0108,
+              "key 'workspace' is given twice; this one counts, the first is at line 1, "
+              "column 1",
+              2, 1)},
         {CONFIG("") "hyper_parameters: {optimizer: {class: Adamm}}\n",
          ERR(E0521, "configured optimizer can only supported SGD/Adam/Adagrad", 6, 39)},
         {CONFIG("") "hyper_parameters: {optimizer: {learning_rate: small}}\n",
@@ -186,7 +185,7 @@ static void datasets_and_slots(void)
          "'type' takes 'DataLoader' or 'QueueDataset', not \"Dataloader\"", 5, 58,
          "did you mean 'DataLoader'?"},
         {OF("data_path: x, sparse_slots: 'a b a'"),
-         ERR(E0515, "sparse_slots: 'a' stands here twice", 5, 54)},
+         ERR(E0515, "sparse_slots: 'a' occurs twice here", 5, 54)},
         {OF("data_path: x, sparse_slots: \"a b:3\""),
          ERR(E0515, "sparse_slots: 'b': a sparse slot has a name only, no ':'", 5, 52)},
         {OF("data_path: x, dense_slots: 'v'"),

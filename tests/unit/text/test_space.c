@@ -74,7 +74,7 @@ static void each_mistake_is_an_error_at_its_place(void)
         {"{\"x\": {\"_type\": \"factor\", \"_value\": [1]}}", E0432,
          "search space \"x\" has unsupported type \"factor\"", "\"factor\"", NULL},
         {"{\"x\": {\"_type\": 3, \"_value\": [1]}}", E0432,
-         "search space \"x\" has a \"_type\" that is no string", "3", NULL},
+         "search space \"x\" has a \"_type\" that is not a string", "3", NULL},
         {"{\"x\": {\"_type\": \"choice\", \"_value\": 1}}", E0433,
          "search space \"x\"'s value is not a list", "1", NULL},
         {"{\"x\": {\"_type\": \"uniform\", \"_value\": [1]}}", E0433,

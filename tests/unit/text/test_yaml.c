@@ -269,7 +269,7 @@ static const struct refusal refusals[] = {
     {"<<: 3\n", "1:5: error[E0103]",
      "'<<' merges a mapping or a list of mappings, nothing else", NULL},
     {"a: 1\nb: 2\na: 3\n", "3:1: error[E0108]",
-     "key 'a' is given twice; the first stands at line 1, column 1", NULL},
+     "key 'a' is given twice; the first is at line 1, column 1", NULL},
 };
 
 static void each_mistake_has_its_message(void)
@@ -297,7 +297,7 @@ static void the_last_key_may_win(void)
     CHECK_INT(p.rc, RC_OK);
     CHECK_STR(buf_str(&p.shown),
               "t:3:1: warning[E0108]: key 'a' is given twice; this one counts, the first "
-              "stands at line 1, column 1\n"
+              "is at line 1, column 1\n"
               "     3 | a: 3\n"
               "       | ^\n"
               "1 warning\n");

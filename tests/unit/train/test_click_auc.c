@@ -96,7 +96,7 @@ static void what_is_no_probability_is_refused(void)
     const float probs[] = {0.5f, 0, 1.5f, 0, NAN, 0}, labels[] = {1, 0, 1};
     struct err err = {0};
     CHECK(train_click_auc_add(a, probs, 2, labels, 3, &err) == RC_INVAL);
-    CHECK_STR(err.msg, "row 1 of the batch: 1.5 is no probability");
+    CHECK_STR(err.msg, "row 1 of the batch: 1.5 is not a probability");
     CHECK(train_click_auc_add(a, probs + 4, 1, labels, 1, &err) == RC_INVAL);
     CHECK(train_click_auc_all(a) == 0);
     train_click_auc_destroy(a);

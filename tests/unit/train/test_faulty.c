@@ -284,7 +284,7 @@ static void a_lookup_that_answers_out_of_contract_is_named(void)
         {"table: no name", "the number 0, of which table() says otherwise", E0011},
         {"n_tables: one more", "the number 0, and there are 2 tables", E0011},
         {"prepare: positive",
-         "lookup 'faulty': prepare() answered 3, which is not a code of failure", E0011},
+         "lookup 'faulty': prepare() answered 3, which is not an error code", E0011},
         {"prepare: unknown", "lookup 'faulty': prepare() answered -99, which is not",
          E0011},
     };
@@ -587,7 +587,7 @@ static void a_device_out_of_contract_is_not_opened(void)
     d.executor = device_copies.executor;
     d.open = odd_open;
     d.close = mem_free;
-    check_refused(&d, "device 'odd': open() answered 5, which is not a code of failure");
+    check_refused(&d, "device 'odd': open() answered 5, which is not an error code");
     d = device_copies;
     d.name = "odd";
     d.alloc = odd_alloc;
