@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/env.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cmd/cmd.h"
 #include "cmd/paddlerec_show.h"
+#include "cmd/paddlerec_submit.h"
 #include "cmd/train_config.h"
 #include "compat/paddlerec.h"
 #include "data/slots/slots.h"
@@ -38,7 +40,7 @@ static const struct opt opts[] = {
               "the built-in network that stands for model.py, such as rank/dnn"),
      .meta = "MODEL", .filled = true},
     {OPT_TEXT(struct run_conf, backend, NULL,
-              "backend.yaml of a cluster to submit to; checked, not submitted"),
+              "backend.yaml of the cluster that runners of class cluster_train go to"),
      .meta = "FILE", .filled = true},
     {OPT_LIST(struct run_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
@@ -68,12 +70,16 @@ struct task {
     struct work *works; /* [n], owned */
     size_t n;
     bool infer;
+    bool submits; /* to a cluster; there are no works */
+    struct paddlerec_submit submit;
 };
 
 struct running {
     const struct run_conf *o;
     const struct prec_Config *c;
-    const char *base; /* PACKAGE_BASE, or NULL */
+    const struct prec_Backend *backend; /* NULL: none is given */
+    const char *path;                   /* of the config */
+    const char *base;                   /* PACKAGE_BASE, or NULL */
     struct arena arena;
     struct diags *diags;
     struct pool *pool;
@@ -232,14 +238,40 @@ static void check_runner(struct running *x, const struct task *t)
         refuse(x, r, "class", "init_model_path names no model to evaluate");
 }
 
+/* On the machine of whoever submits; nodes are told that they are workers. */
+static bool is_submitted(const struct prec_Runner *r)
+{
+    const char *role = env_get("PADDLE_PADDLEREC_ROLE");
+    return strcasecmp(r->class, "cluster_train") == 0 &&
+           !(role && strcasecmp(role, "WORKER") == 0);
+}
+
+static void make_submission(struct running *x, struct task *t)
+{
+    t->submits = true;
+    t->submit = (struct paddlerec_submit){.config = x->path, .backend = x->o->backend};
+    if (!x->backend)
+        refuse(x, t->r, "class",
+               "cluster_train needs -b backend.yaml (or PADDLE_PADDLEREC_ROLE=WORKER on "
+               "a node)");
+    else if (x->o->set.n)
+        refuse(x, t->r, "class", "--set does not reach the config that nodes get");
+    else if (paddlerec_submission(x->c, t->r, x->backend, &t->submit.job, x->diags))
+        paddlerec_submit_check(&t->submit, x->diags);
+}
+
 static void make_task(struct running *x, const struct prec_Runner *r, struct task *t)
 {
     const struct prec_Phase **phases =
         arena_alloc(&x->arena, ((size_t)x->c->n_phase + 1) * sizeof(*phases));
     *t = (struct task){.r = r, .infer = strcasecmp(r->class, "infer") == 0};
-    check_runner(x, t);
+    if (is_submitted(r)) {
+        make_submission(x, t);
+        return;
+    }
     t->n = paddlerec_phases(x->c, r, phases);
     t->works = mem_calloc(t->n + 1, sizeof(*t->works));
+    check_runner(x, t);
     for (size_t i = 0; i < t->n; i++)
         make_work(x, t, phases[i], &t->works[i]);
 }
@@ -258,15 +290,15 @@ static bool same_diag(const struct diag *a, const struct diag *b)
            strcmp(a->msg, b->msg) == 0;
 }
 
-/* Two runners may say the same of one place; what runners of clusters would need does not
- * matter here.
+/* Two runners may say the same of one place; what runners of clusters would need matters
+ * only to those that are submitted.
  */
-static void tidy(struct diags *d)
+static void tidy(struct diags *d, bool submits)
 {
     size_t n = 0;
     for (size_t i = 0; i < d->list.n; i++) {
-        bool leave_out =
-            d->list.at[i].code == E0519 && d->list.at[i].severity == DIAG_WARNING;
+        bool leave_out = !submits && d->list.at[i].code == E0519 &&
+                         d->list.at[i].severity == DIAG_WARNING;
         for (size_t k = 0; k < n && !leave_out; k++)
             leave_out = same_diag(&d->list.at[i], &d->list.at[k]);
         if (leave_out && d->list.at[i].severity == DIAG_WARNING)
@@ -281,14 +313,21 @@ static void tidy(struct diags *d)
 
 static enum rc make_tasks(struct running *x, struct err *err)
 {
+    bool submits = false;
     x->tasks = mem_calloc((size_t)x->c->n_mode + 1, sizeof(*x->tasks));
     for (int64_t i = 0; i < x->c->n_mode; i++) {
         const struct prec_Runner *r = runner_of(x->c, x->c->mode[i]);
-        if (r)
-            make_task(x, r, &x->tasks[x->n++]);
+        if (!r)
+            continue;
+        make_task(x, r, &x->tasks[x->n++]);
+        submits |= x->tasks[x->n - 1].submits;
     }
+    if (x->backend && !submits)
+        schema_report(x->diags, DIAG_WARNING, E0520, &x->c->base, "mode",
+                      "no runner of mode is cluster_train: '%s' has no effect",
+                      x->o->backend);
     bool wrong = x->diags->n_errors > 0;
-    tidy(x->diags);
+    tidy(x->diags, submits);
     config_show(x->diags);
     if (wrong && err)
         err->msg[0] = '\0'; /* they say it */
@@ -528,9 +567,17 @@ static void print_hidden(const struct task *t)
     printf("]\n");
 }
 
+static enum rc submit_task(const struct task *t, struct err *err)
+{
+    enum rc rc = paddlerec_submit_run(&t->submit, err);
+    return rc ? err_wrap(err, rc, "runner %s", t->r->name) : RC_OK;
+}
+
 static enum rc run_task(struct running *x, struct task *t, struct err *err)
 {
     enum rc rc = RC_OK;
+    if (t->submits)
+        return submit_task(t, err);
     paddlerec_show_tables(x->c, t->r, x->base);
     printf("PaddleRec: Runner %s Begin\nExecutor Mode: %s\nprocessor_register begin\n"
            "Running SingleInstance.\nRunning SingleNetwork.\n",
@@ -566,6 +613,7 @@ static enum rc run_all(struct running *x, struct err *err)
         for (size_t k = 0; k < x->tasks[i].n; k++)
             work_release(&x->tasks[i].works[k]);
         mem_free(x->tasks[i].works);
+        paddlerec_submit_release(&x->tasks[i].submit);
     }
     mem_free(x->tasks);
     pool_destroy(x->pool);
@@ -588,46 +636,38 @@ static enum rc open_config(const struct run_conf *o, const char *path,
     return rc;
 }
 
-/* backend.yaml is checked as `check` does; nothing is submitted. */
-static enum rc check_backend(const struct run_conf *o, struct err *err)
+/* Of a node that trains nothing is submitted, whatever its command says. */
+static enum rc open_backend(const struct run_conf *o, struct conf *c, struct diags *diags,
+                            struct err *err)
 {
     struct run_conf plain = {0};
-    struct conf c = {0};
-    struct diags diags = {0};
-    if (!o->backend)
-        return RC_OK;
-    enum rc rc =
-        open_config(&plain, o->backend, &conf_kind_paddlerec_backend, &c, &diags, err);
-    config_show(&diags);
-    conf_release(&c);
-    if (rc)
-        return rc;
-    return err_coded(err, RC_UNSUPPORTED, E0529,
-                     "'%s' is in order, but this version does not submit to clusters; "
-                     "without --backend the config runs here",
-                     o->backend);
+    return o->backend ? open_config(&plain, o->backend, &conf_kind_paddlerec_backend, c,
+                                    diags, err)
+                      : RC_OK;
 }
 
 static enum rc run_command(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct run_conf *o = conf;
-    struct conf c = {0};
+    struct conf c = {0}, b = {0};
     struct diags diags = {0};
     struct running x = {.o = o, .base = getenv("PACKAGE_BASE"), .diags = &diags};
-    const char *path = paddlerec_path(args->at[0], x.base, &x.arena);
-    if (path != args->at[0])
-        path = arena_printf(&x.arena, "%s/config.yaml", path);
-    enum rc rc = check_backend(o, err);
+    x.path = paddlerec_path(args->at[0], x.base, &x.arena);
+    if (x.path != args->at[0])
+        x.path = arena_printf(&x.arena, "%s/config.yaml", x.path);
+    enum rc rc = open_config(o, x.path, &conf_kind_paddlerec_config, &c, &diags, err);
     if (!rc)
-        rc = open_config(o, path, &conf_kind_paddlerec_config, &c, &diags, err);
+        rc = open_backend(o, &b, &diags, err);
     if (rc) {
         config_show(&diags);
         arena_release(&x.arena);
     } else {
         x.c = c.data;
+        x.backend = b.data;
         rc = run_all(&x, err);
     }
     diags_release(&diags);
+    conf_release(&b);
     conf_release(&c);
     return rc;
 }
@@ -636,6 +676,7 @@ static const struct cmd_example examples[] = {
     {"all runners of mode, one after another", "trainyard run config.yaml"},
     {"a model of PaddleRec's source tree",
      "trainyard run models/rank/dnn/config.yaml --set 'runner[name=single_cpu_train].epochs=2'"},
+    {"on a cluster of PaddleCloud", "trainyard run config.yaml --backend backend.yaml"},
     {"what it is in our own words", "trainyard run config.yaml --print-pipeline"},
     {0},
 };
@@ -647,7 +688,8 @@ const struct cmd cmd_run = {
     .description =
         "Runs the runners that `mode` names: those of class train train the networks of "
         "their phases epoch by epoch and save them by epochs, those of class infer "
-        "evaluate the models below init_model_path. CONFIG is a file, or "
+        "evaluate the models below init_model_path, those of class cluster_train are "
+        "submitted to the cluster of --backend. CONFIG is a file, or "
         "paddlerec.models.X.Y below PACKAGE_BASE.\n"
         "\n"
         "Networks are built in; model.py is not run. The folder of the model names the "

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 
 #define KEY_WIDTH 45
+#define HIDDEN "******" /* in place of a secret */
 #define VALUE_WIDTH 50
 #define GAP 5
 #define TAIL 46       /* of a long value */
@@ -333,4 +334,27 @@ void paddlerec_show_tables(const struct prec_Config *c, const struct prec_Runner
     print_table("paddlerec Global Envs", &all);
     rows_release(&envs);
     rows_release(&all);
+}
+
+static void add_setting(void *arg, const char *name, const char *value, bool secret)
+{
+    add_row(arg, name, secret ? HIDDEN : value);
+}
+
+void paddlerec_show_cluster(const struct paddlerec_submission *s)
+{
+    const struct prec_Submit *u = s->b->submit;
+    struct rows rows = {0};
+    add_row(&rows, "backend", s->b->backend);
+    add_row(&rows, "cluster_type", s->b->cluster_type);
+    paddlerec_submission_settings(s, add_setting, &rows);
+    add_row(&rows, "ak", HIDDEN);
+    add_row(&rows, "sk", HIDDEN);
+    add_row(&rows, "priority", u->priority);
+    add_row(&rows, "job_name", u->job_name);
+    add_row(&rows, "group", u->group);
+    add_row(&rows, "start_cmd", u->start_cmd);
+    add_row(&rows, "files", u->files);
+    print_table("Cluster Envs", &rows);
+    rows_release(&rows);
 }

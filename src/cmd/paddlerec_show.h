@@ -6,6 +6,7 @@
 #define CMD_PADDLEREC_SHOW_H
 
 #include "compat/paddlerec.h"
+#include "compat/paddlerec_submit.h"
 #include "train/click_auc.h"
 #include "train/epochs.h"
 
@@ -36,5 +37,7 @@ void paddlerec_show_json(const struct paddlerec_show *s, struct buf *out);
 /* The tables "Runtime Envs" and "paddlerec Global Envs". */
 void paddlerec_show_tables(const struct prec_Config *c, const struct prec_Runner *r,
                            const char *base);
+/* The table "Cluster Envs" of a job, without secrets. */
+void paddlerec_show_cluster(const struct paddlerec_submission *s);
 
 #endif

@@ -252,7 +252,7 @@ refused()
 what_cannot_be_run_is_refused_before_anything_runs()
 {
     config
-    refused E0529 "runner.train: this version runs the classes train and infer" --set 'runner[name=train].class=cluster_train'
+    refused E0529 "runner.train: cluster_train needs -b backend.yaml" --set 'runner[name=train].class=cluster_train'
     refused E0529 "runner.train: this version runs config.yaml on the CPU" --set 'runner[name=train].device=gpu'
     err_has "--set 'runner[name=train].device=cpu' runs it there"
     refused E0529 "runner.train: Python code in place of a step is not run" --set 'runner[name=train].startup_class_path=a.py'

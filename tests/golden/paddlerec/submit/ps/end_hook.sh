@@ -1,0 +1,1 @@
+echo "Run end_hook.sh ..."
