@@ -31,6 +31,7 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(MHD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(PQ libpq)
 pkg_check_modules(MPI IMPORTED_TARGET ompi-c)
+pkg_check_modules(ZMQ IMPORTED_TARGET libzmq>=4.3)
 
 # nvcc and the static runtime, from a toolkit of the system or from TY_CUDA_HOME (tools/cuda-toolkit).
 if(TY_CUDA)
@@ -82,5 +83,5 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 function(ty_print_summary)
   message(STATUS "trainyard ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID} "
     "${CMAKE_C_COMPILER_VERSION}")
-  message(STATUS "  sanitizers: ${TY_SANITIZE}  fuzz: ${TY_FUZZ}  cuda: ${TY_CUDA}  mpi: ${MPI_FOUND}  tests: ${TY_TESTS}")
+  message(STATUS "  sanitizers: ${TY_SANITIZE}  fuzz: ${TY_FUZZ}  cuda: ${TY_CUDA}  mpi: ${MPI_FOUND}  zmq: ${ZMQ_FOUND}  tests: ${TY_TESTS}")
 endfunction()

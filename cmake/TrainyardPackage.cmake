@@ -1,11 +1,14 @@
 # What is installed where: `make install` and `make deb`.
 
-# The plug-in of MPI is a package of its own: the program does not need MPI.
+# The plug-ins of MPI and ZeroMQ are packages of their own: the program needs neither.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS trainyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS libtrainyard LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET trainyard_mpi)
   install(TARGETS trainyard_mpi COMPONENT mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trainyard)
+endif()
+if(TARGET trainyard_zmq)
+  install(TARGETS trainyard_zmq COMPONENT zmq LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trainyard)
 endif()
 
 # Completion scripts and the man page come from the program's own tables. A program with
@@ -78,10 +81,13 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME trainyard)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS trainyard-mpi)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "trainyard-mpi, trainyard-zmq")
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME trainyard-mpi)
 set(CPACK_DEBIAN_MPI_DESCRIPTION "Ranks of trainyard over MPI")
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "trainyard (= ${PROJECT_VERSION}), openmpi-bin")
+set(CPACK_DEBIAN_ZMQ_PACKAGE_NAME trainyard-zmq)
+set(CPACK_DEBIAN_ZMQ_DESCRIPTION "Parameter servers of trainyard over ZeroMQ")
+set(CPACK_DEBIAN_ZMQ_PACKAGE_DEPENDS "trainyard (= ${PROJECT_VERSION})")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 include(CPack)

@@ -17,6 +17,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cmd/cmd.h"
+#include "cmd/paddlerec_cluster.h"
+#include "cmd/paddlerec_node.h"
 #include "cmd/paddlerec_show.h"
 #include "cmd/paddlerec_submit.h"
 #include "cmd/train_config.h"
@@ -65,13 +67,22 @@ struct work {
     struct buf dump; /* runner_result_dump_path: an array of JSON; empty: not wanted */
 };
 
+/* Where a runner runs. */
+enum place {
+    PLACE_HERE,   /* in this process */
+    PLACE_SUBMIT, /* on a cluster; there are no works */
+    PLACE_LAUNCH, /* in processes that this one starts */
+    PLACE_NODE,   /* this is one of those, or of a cluster */
+};
+
 struct task {
     const struct prec_Runner *r;
     struct work *works; /* [n], owned */
     size_t n;
     bool infer;
-    bool submits; /* to a cluster; there are no works */
-    struct paddlerec_submit submit;
+    enum place place;
+    struct paddlerec_submit submit; /* of PLACE_SUBMIT */
+    const struct train_ps_conf *ps; /* of a trainer on a node, while it runs; else NULL */
 };
 
 struct running {
@@ -212,11 +223,25 @@ static void check_user_code(struct running *x, const struct prec_Runner *r)
         refuse(x, r, "trainer_class", "GeneralTrainer is the only trainer");
 }
 
+/* Parameter servers are what clusters are made of here. */
+static void check_cluster(struct running *x, const struct task *t)
+{
+    if (t->place == PLACE_HERE)
+        return;
+    if (strcasecmp(t->r->fleet_mode, "ps") != 0)
+        refuse(x, t->r, "fleet_mode",
+               "this version trains on clusters with fleet_mode ps");
+    if (strcasecmp(t->r->distribute_strategy, "geo") == 0 && *t->r->init_model_path)
+        refuse(x, t->r, "init_model_path", "geo does not start from a model");
+    if (t->r->worker_num > DIST_PS_WORKERS_MAX || t->r->server_num > DIST_PS_SERVERS_MAX)
+        refuse(x, t->r, t->r->has_worker_num ? "worker_num" : "server_num",
+               "that many processes are not started");
+}
+
 static void check_runner(struct running *x, const struct task *t)
 {
     const struct prec_Runner *r = t->r;
-    if (strcasecmp(r->class, "train") != 0 && !t->infer)
-        refuse(x, r, "class", "this version runs the classes train and infer");
+    check_cluster(x, t);
     if (strcasecmp(r->device, "cpu") != 0) {
         refuse(x, r, "device", "this version runs config.yaml on the CPU");
         diag_hint(x->diags, &x->diags->list.at[x->diags->list.n - 1],
@@ -238,17 +263,19 @@ static void check_runner(struct running *x, const struct task *t)
         refuse(x, r, "class", "init_model_path names no model to evaluate");
 }
 
-/* On the machine of whoever submits; nodes are told that they are workers. */
-static bool is_submitted(const struct prec_Runner *r)
+/* A child of local_cluster_train is told so, and that it is on a node, as nodes are. */
+static enum place place_of(const struct prec_Runner *r)
 {
-    const char *role = env_get("PADDLE_PADDLEREC_ROLE");
-    return strcasecmp(r->class, "cluster_train") == 0 &&
-           !(role && strcasecmp(role, "WORKER") == 0);
+    bool node = paddlerec_node_is_one();
+    if (strcasecmp(r->class, "cluster_train") == 0)
+        return node ? PLACE_NODE : PLACE_SUBMIT;
+    if (strcasecmp(r->class, "local_cluster_train") == 0)
+        return node && env_is_true("CLUSTER_INSTANCE") ? PLACE_NODE : PLACE_LAUNCH;
+    return PLACE_HERE;
 }
 
 static void make_submission(struct running *x, struct task *t)
 {
-    t->submits = true;
     t->submit = (struct paddlerec_submit){.config = x->path, .backend = x->o->backend};
     if (!x->backend)
         refuse(x, t->r, "class",
@@ -264,12 +291,18 @@ static void make_task(struct running *x, const struct prec_Runner *r, struct tas
 {
     const struct prec_Phase **phases =
         arena_alloc(&x->arena, ((size_t)x->c->n_phase + 1) * sizeof(*phases));
-    *t = (struct task){.r = r, .infer = strcasecmp(r->class, "infer") == 0};
-    if (is_submitted(r)) {
+    *t = (struct task){
+        .r = r, .infer = strcasecmp(r->class, "infer") == 0, .place = place_of(r)};
+    if (t->place == PLACE_SUBMIT) {
         make_submission(x, t);
         return;
     }
     t->n = paddlerec_phases(x->c, r, phases);
+    if (t->place != PLACE_HERE && t->n > 1) {
+        schema_report(x->diags, DIAG_WARNING, E0520, &r->base, "phases",
+                      "Cluster Train Only Support One Phase.");
+        t->n = 1;
+    }
     t->works = mem_calloc(t->n + 1, sizeof(*t->works));
     check_runner(x, t);
     for (size_t i = 0; i < t->n; i++)
@@ -320,7 +353,7 @@ static enum rc make_tasks(struct running *x, struct err *err)
         if (!r)
             continue;
         make_task(x, r, &x->tasks[x->n++]);
-        submits |= x->tasks[x->n - 1].submits;
+        submits |= x->tasks[x->n - 1].place == PLACE_SUBMIT;
     }
     if (x->backend && !submits)
         schema_report(x->diags, DIAG_WARNING, E0520, &x->c->base, "mode",
@@ -376,8 +409,9 @@ static enum rc save_step(struct passing *p, int64_t batch)
 {
     const struct prec_Runner *r = p->t->r;
     bool queue = strcmp(p->w->phase.set->type, "QueueDataset") == 0;
-    if (p->t->infer || queue || r->save_step_interval < 1 || !*r->save_step_path ||
-        batch % r->save_step_interval != 0)
+    bool follows = p->t->ps && p->t->ps->worker > 0; /* the first trainer saves */
+    if (p->t->infer || queue || follows || r->save_step_interval < 1 ||
+        !*r->save_step_path || batch % r->save_step_interval != 0)
         return RC_OK;
     const char *dir = arena_printf(&p->x->arena, "%s/epoch_%jd_batch_%jd",
                                    path_of(p->x, r->save_step_path), (intmax_t)p->epoch,
@@ -460,7 +494,8 @@ static enum rc open_epochs(struct running *x, const struct task *t, struct work 
     struct train_epochs_options o = {.conf = &w->pipeline,
                                      .pool = x->pool,
                                      .seed = (uint64_t)x->o->seed,
-                                     .training = !t->infer};
+                                     .training = !t->infer,
+                                     .ps = t->ps};
     struct diags diags = {0};
     train_epochs_close(w->epochs);
     w->epochs = NULL;
@@ -502,6 +537,173 @@ static enum rc train_task(struct running *x, const struct task *t, struct err *e
                 rc = save_epoch(x, t, &t->works[i], epoch, err);
         }
     return rc;
+}
+
+/* --- parameter servers --- */
+
+/* The trainer's part of the files. */
+static void keep_share(struct work *w, int index, int workers)
+{
+    size_t first, count, kept = 0;
+    paddlerec_node_share(w->files.n, index, workers, &first, &count);
+    for (size_t i = 0; i < w->files.n; i++)
+        if (i >= first && i < first + count)
+            w->files.at[kept++] = w->files.at[i];
+        else
+            mem_free(w->files.at[i]);
+    w->files.n = kept;
+}
+
+/* 1: the optimizer is SGD, 0: another, -1: the network's own, where the flag counts. */
+static int is_sgd(const struct running *x, const struct work *w)
+{
+    const struct prec_HyperParameters *h = x->c->hyper_parameters;
+    if (paddlerec_net_is_adam(w->phase.net) || !h || !h->optimizer)
+        return -1;
+    return h->optimizer->has_class && strcasecmp(h->optimizer->class, "SGD") == 0;
+}
+
+static int64_t geo_step(const struct running *x, const struct prec_Runner *r)
+{
+    const struct prec_Train *t = x->c->train;
+    bool set = t && t->strategy && t->strategy->mode && t->strategy->mode->has_push_num;
+    return set && !r->has_geo_step ? t->strategy->mode->push_num : r->geo_step;
+}
+
+static enum rc trainer_epochs(struct running *x, const struct task *t, struct work *w,
+                              struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int64_t epoch = 0; !rc && epoch < t->r->epochs; epoch++) {
+        rc = w->files.n ? one_pass(x, t, w, epoch, "", err) : RC_OK;
+        if (!rc && t->ps->worker == 0)
+            rc = save_epoch(x, t, w, epoch, err);
+    }
+    return rc ? rc : train_epochs_complete(w->epochs, err);
+}
+
+static enum rc run_trainer(struct running *x, struct task *t,
+                           const struct paddlerec_node *n,
+                           const struct comm_link_ops *ops, struct err *err)
+{
+    struct work *w = &t->works[0];
+    struct train_ps_conf ps = {.job = n->job,
+                               .worker = n->index,
+                               .ops = ops,
+                               .link = {.secret = n->secret},
+                               .servers = n->servers,
+                               .geo_step = geo_step(x, t->r)};
+    paddlerec_node_flags(n, w->phase.phase->thread_num, is_sgd(x, w), &ps);
+    if (n->splits)
+        keep_share(w, n->index, n->job.workers);
+    t->ps = &ps;
+    enum rc rc = open_work(x, t, w, err);
+    printf("Running PSStartup.\nRunning PSRunner.\n");
+    fflush(stdout);
+    if (!rc)
+        rc = trainer_epochs(x, t, w, err);
+    train_epochs_close(w->epochs);
+    w->epochs = NULL;
+    t->ps = NULL;
+    return rc;
+}
+
+/* A server starts from init_model_path, and trainers from the server. */
+static enum rc load_server(struct running *x, const struct task *t, struct err *err)
+{
+    const char *dir = path_of(x, t->r->init_model_path);
+    if (*dir && !fs_is_dir(dir))
+        return err_set(err, RC_NOTFOUND, "There is no directory named '%s'", dir);
+    return warm_start(x, t, err);
+}
+
+static enum rc run_server(struct running *x, struct task *t,
+                          const struct paddlerec_node *n, const struct comm_link_ops *ops,
+                          struct err *err)
+{
+    struct train_ps_serve_conf c = {.job = n->job,
+                                    .server = n->index,
+                                    .ops = ops,
+                                    .link = {.secret = n->secret},
+                                    .address = n->servers[n->index],
+                                    .silence_ms = paddlerec_node_silence()};
+    c.snapshot = paddlerec_node_snapshot(&c.snapshot_ms);
+    enum rc rc = open_work(x, t, &t->works[0], err);
+    if (!rc)
+        rc = load_server(x, t, err);
+    printf("Running PSStartup.\n");
+    fflush(stdout);
+    return rc ? rc : train_epochs_serve(t->works[0].epochs, &c, err);
+}
+
+static enum rc node_task(struct running *x, struct task *t, struct err *err)
+{
+    struct paddlerec_node n = {0};
+    const struct comm_link_ops *ops = NULL;
+    bool local = strcasecmp(t->r->class, "local_cluster_train") == 0;
+    enum rc rc =
+        paddlerec_node_read(&n, dist_ps_mode_find(t->r->distribute_strategy), local, err);
+    if (!rc)
+        rc = comm_link_of_processes(&ops, err);
+    if (!rc)
+        rc = n.server ? run_server(x, t, &n, ops, err) : run_trainer(x, t, &n, ops, err);
+    paddlerec_node_release(&n);
+    return rc;
+}
+
+/* This program's own command for one runner, as words; behind the last NULL. */
+static const char **child_words(struct running *x, const struct task *t, int processes)
+{
+    const struct run_conf *o = x->o;
+    const char **w = arena_alloc(&x->arena, (2 * o->set.n + 16) * sizeof(*w));
+    int64_t threads = o->threads > 0 ? o->threads : cpu_count() / processes;
+    struct buf mode;
+    size_t n = 0;
+    buf_init(&mode, 1 << 16);
+    buf_puts(&mode, "mode=[");
+    buf_json_str(&mode, t->r->name, strlen(t->r->name));
+    buf_puts(&mode, "]");
+    w[n++] = "run";
+    for (size_t i = 0; i < o->set.n; i++) {
+        w[n++] = "--set";
+        w[n++] = o->set.at[i];
+    }
+    w[n++] = "--set";
+    w[n++] = arena_strdup(&x->arena, buf_str(&mode));
+    w[n++] = "--seed";
+    w[n++] = arena_printf(&x->arena, "%jd", (intmax_t)o->seed);
+    w[n++] = "--threads";
+    w[n++] = arena_printf(&x->arena, "%jd", (intmax_t)(threads < 1 ? 1 : threads));
+    if (o->as) {
+        w[n++] = "--as";
+        w[n++] = o->as;
+    }
+    w[n++] = "--";
+    w[n++] = x->path;
+    w[n] = NULL;
+    buf_release(&mode);
+    return w;
+}
+
+static enum rc launch_task(struct running *x, const struct task *t, struct err *err)
+{
+    const struct prec_Runner *r = t->r;
+    int64_t files = (int64_t)t->works[0].files.n, workers = r->worker_num;
+    if (workers > files) {
+        printf("phases do not have enough datas for training, set worker/gpu cards num "
+               "from %jd to %jd\n",
+               (intmax_t)workers, (intmax_t)files);
+        workers = files;
+    }
+    struct paddlerec_cluster c = {
+        .job = {.servers = (int)r->server_num,
+                .workers = (int)workers,
+                .mode = dist_ps_mode_find(r->distribute_strategy)},
+        .threads = t->works[0].phase.phase->thread_num};
+    printf("launch %s engine with cluster to run model: %s\n", r->trainer_class, x->path);
+    fflush(stdout);
+    c.args = child_words(x, t, c.job.servers + c.job.workers);
+    return paddlerec_cluster_run(&c, err);
 }
 
 static int by_number(const void *a, const void *b)
@@ -567,22 +769,23 @@ static void print_hidden(const struct task *t)
     printf("]\n");
 }
 
-static enum rc submit_task(const struct task *t, struct err *err)
+static void print_beginning(struct running *x, const struct task *t)
 {
-    enum rc rc = paddlerec_submit_run(&t->submit, err);
-    return rc ? err_wrap(err, rc, "runner %s", t->r->name) : RC_OK;
+    const char *kind = t->place == PLACE_NODE ? "PS" : "Single";
+    const char *cluster = env_get("PADDLEREC_CLUSTER_TYPE");
+    paddlerec_show_tables(x->c, t->r, x->base);
+    printf("PaddleRec: Runner %s Begin\n", t->r->name);
+    if (strcasecmp(t->r->class, "cluster_train") == 0)
+        printf("PADDLEREC_CLUSTER_TYPE: %s\n", cluster ? cluster : "MPI");
+    printf("Executor Mode: %s\nprocessor_register begin\n"
+           "Running %sInstance.\nRunning %sNetwork.\n",
+           t->infer ? "infer" : "train", kind, kind);
+    print_hidden(t);
 }
 
-static enum rc run_task(struct running *x, struct task *t, struct err *err)
+static enum rc run_here(struct running *x, struct task *t, struct err *err)
 {
     enum rc rc = RC_OK;
-    if (t->submits)
-        return submit_task(t, err);
-    paddlerec_show_tables(x->c, t->r, x->base);
-    printf("PaddleRec: Runner %s Begin\nExecutor Mode: %s\nprocessor_register begin\n"
-           "Running SingleInstance.\nRunning SingleNetwork.\n",
-           t->r->name, t->infer ? "infer" : "train");
-    print_hidden(t);
     for (size_t i = 0; !rc && i < t->n; i++)
         rc = open_work(x, t, &t->works[i], err);
     printf("Running %sStartup.\nRunning %sRunner.\n", t->infer ? "SingleInfer" : "Single",
@@ -590,7 +793,21 @@ static enum rc run_task(struct running *x, struct task *t, struct err *err)
     fflush(stdout);
     if (!rc)
         rc = t->infer ? infer_task(x, t, err) : train_task(x, t, err);
-    if (!rc)
+    return rc;
+}
+
+static enum rc run_task(struct running *x, struct task *t, struct err *err)
+{
+    enum rc rc;
+    if (t->place == PLACE_HERE || t->place == PLACE_NODE)
+        print_beginning(x, t);
+    if (t->place == PLACE_SUBMIT)
+        rc = paddlerec_submit_run(&t->submit, err);
+    else if (t->place == PLACE_LAUNCH)
+        rc = launch_task(x, t, err);
+    else
+        rc = t->place == PLACE_NODE ? node_task(x, t, err) : run_here(x, t, err);
+    if (!rc && t->place != PLACE_SUBMIT)
         printf("PaddleRec Finish\n");
     fflush(stdout);
     for (size_t i = 0; i < t->n; i++) {

@@ -158,8 +158,8 @@ static size_t key_of_secret(struct str line)
     size_t i = 0;
     while (i < line.n && line.p[i] == ' ')
         i++;
-    bool named = line.n - i > 2 && (line.p[i] == 'a' || line.p[i] == 's') &&
-                 line.p[i + 1] == 'k';
+    bool named =
+        line.n - i > 2 && (line.p[i] == 'a' || line.p[i] == 's') && line.p[i + 1] == 'k';
     for (i += 2; named && i < line.n && line.p[i] == ' ';)
         i++;
     return named && i < line.n && line.p[i] == ':' ? i + 1 : 0;

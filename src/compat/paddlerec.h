@@ -27,6 +27,8 @@ const char *paddlerec_net_name(const struct paddlerec_net *n); /* "rank/dnn" */
 const struct paddlerec_auc *paddlerec_net_aucs(const struct paddlerec_net *n);
 /* What the share of rows that it gets right is called; NULL: it is not shown. */
 const char *paddlerec_net_accuracy(const struct paddlerec_net *n);
+/* Whether it is trained with Adam, whatever the config says. */
+bool paddlerec_net_is_adam(const struct paddlerec_net *n);
 /* By "rank/dnn", "paddlerec.models.rank.dnn" or "dnn"; NULL: there is none. */
 const struct paddlerec_net *paddlerec_net_find(const char *name);
 /* All names, separated by ", ". */

@@ -33,6 +33,11 @@ const char *paddlerec_net_accuracy(const struct paddlerec_net *n)
     return n->accuracy;
 }
 
+bool paddlerec_net_is_adam(const struct paddlerec_net *n)
+{
+    return n->adam;
+}
+
 void paddlerec_net_names(struct buf *out)
 {
     size_t n;

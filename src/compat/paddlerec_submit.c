@@ -43,7 +43,7 @@ static void fault(struct diags *d, enum code code, const struct msg *m, const ch
 }
 
 static bool find_cluster(const struct prec_Runner *r, const struct prec_Backend *b,
-                         enum paddlerec_cluster *out, struct diags *d)
+                         enum paddlerec_cloud *out, struct diags *d)
 {
     bool gpu = strcasecmp(r->device, "gpu") == 0;
     bool ps = strcasecmp(r->fleet_mode, "ps") == 0;
@@ -272,11 +272,11 @@ static void put_head(const struct prec_Submit *u, struct buf *out)
     variable(out, "start_cmd", u->start_cmd);
 }
 
-#define CLIENT                                                            \
+#define CLIENT \
     "\npaddlecloud job --ak \"$ak\" --sk \"$sk\" train --job-name \"$job_name\" \\\n"
-#define FILES                                                                       \
-    "    --job-conf config.ini --start-cmd \"$start_cmd\" --files ./* --job-version " \
-    JOB_VERSION " \\\n"
+#define FILES                                                                                     \
+    "    --job-conf config.ini --start-cmd \"$start_cmd\" --files ./* --job-version " JOB_VERSION \
+    " \\\n"
 
 static void put_mpi(const struct prec_Submit *u, struct buf *out)
 {
@@ -295,23 +295,22 @@ static void put_collective(const struct prec_Submit *u, struct buf *out)
                (intmax_t)u->k8s_trainers,
                (intmax_t)(u->has_k8s_cpu_cores ? u->k8s_cpu_cores : 1),
                (intmax_t)u->k8s_gpu_card);
-    buf_puts(
-        out,
-        "\nis_standalone=0\nset -- --distribute-job-type NCCL2\n"
-        "if [ \"$k8s_trainers\" -eq 1 ]; then\n"
-        "    is_standalone=1\n"
-        "    set -- --job-remark single-trainer\n"
-        "    if [ \"$k8s_gpu_cards\" -eq 1 ]; then\n"
-        "        echo \"Attention: Use single GPU card for PaddleRec distributed "
-        "training, please set runner class from 'cluster_train' to 'train' in "
-        "config.yaml.\"\n"
-        "        set -- --job-remark single-gpu\n"
-        "    fi\n"
-        "fi\n" CLIENT "    --group-name \"$group_name\" \\\n" FILES
-        "    --k8s-trainers \"$k8s_trainers\" --k8s-cpu-cores \"$k8s_cpu_cores\" "
-        "--k8s-gpu-cards \"$k8s_gpu_cards\" \\\n"
-        "    --k8s-priority \"$priority\" --wall-time " WALL_TIME
-        " --is-standalone \"$is_standalone\" --json \"$@\"\n");
+    buf_puts(out,
+             "\nis_standalone=0\nset -- --distribute-job-type NCCL2\n"
+             "if [ \"$k8s_trainers\" -eq 1 ]; then\n"
+             "    is_standalone=1\n"
+             "    set -- --job-remark single-trainer\n"
+             "    if [ \"$k8s_gpu_cards\" -eq 1 ]; then\n"
+             "        echo \"Attention: Use single GPU card for PaddleRec distributed "
+             "training, please set runner class from 'cluster_train' to 'train' in "
+             "config.yaml.\"\n"
+             "        set -- --job-remark single-gpu\n"
+             "    fi\n"
+             "fi\n" CLIENT "    --group-name \"$group_name\" \\\n" FILES
+             "    --k8s-trainers \"$k8s_trainers\" --k8s-cpu-cores \"$k8s_cpu_cores\" "
+             "--k8s-gpu-cards \"$k8s_gpu_cards\" \\\n"
+             "    --k8s-priority \"$priority\" --wall-time " WALL_TIME
+             " --is-standalone \"$is_standalone\" --json \"$@\"\n");
 }
 
 static void put_servers(const struct prec_Submit *u, struct buf *out)
@@ -351,9 +350,9 @@ void paddlerec_submission_files(const struct paddlerec_submission *s,
                                 struct paddlerec_made out[PADDLEREC_MADE])
 {
     bool gpu = s->cluster == PADDLEREC_K8S_COLLECTIVE;
-    out[0] = (struct paddlerec_made){
-        "before_hook.sh", gpu ? "gpu before_hook.sh" : "cpu before_hook.sh",
-        put_before_hook};
+    out[0] = (struct paddlerec_made){"before_hook.sh",
+                                     gpu ? "gpu before_hook.sh" : "cpu before_hook.sh",
+                                     put_before_hook};
     out[1] = (struct paddlerec_made){
         "config.ini", is_mpi(s) ? "mpi_config.ini" : "k8s_config.ini", put_config_ini};
     out[2] = (struct paddlerec_made){"job.sh", is_mpi(s) ? "mpi_job.sh" : "k8s_job.sh",

@@ -16,14 +16,14 @@
 
 #define PADDLEREC_KEYS_FILE ".keys"
 
-enum paddlerec_cluster { PADDLEREC_MPI_PS, PADDLEREC_K8S_COLLECTIVE, PADDLEREC_K8S_PS };
+enum paddlerec_cloud { PADDLEREC_MPI_PS, PADDLEREC_K8S_COLLECTIVE, PADDLEREC_K8S_PS };
 
 /* All borrowed. */
 struct paddlerec_submission {
     const struct prec_Config *c;
     const struct prec_Runner *r;
     const struct prec_Backend *b;
-    enum paddlerec_cluster cluster;
+    enum paddlerec_cloud cluster;
     int64_t threads; /* CPU_NUM: the most of the runner's phases */
 };
 

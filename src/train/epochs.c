@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A session and its config's text. A pass opens the data anew, with rounds of one epoch, and hands
+ * each batch to whoever asked; a trainer of parameter servers settles with them behind each pass.
+ */
 #include "train/epochs.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "dist/ps_lookup.h"
 #include "text/prototext.h"
 #include "train/fine_tune.h"
 #include "train/rounds.h"
@@ -11,7 +15,8 @@
 struct train_epochs {
     struct train_epochs_options o;
     struct train_session *session;
-    struct buf config; /* its text, kept in checkpoints */
+    struct train_ps *ps; /* of a trainer of parameter servers; else NULL */
+    struct buf config;   /* its text, kept in checkpoints */
 };
 
 enum rc train_epochs_open(const struct train_epochs_options *options,
@@ -20,12 +25,16 @@ enum rc train_epochs_open(const struct train_epochs_options *options,
     struct train_epochs *e = mem_calloc(1, sizeof(*e));
     struct train_session_options so = {
         .pool = options->pool, .seed = options->seed, .training = options->training};
+    if (options->ps && options->ps->job.mode != PS_GEO_MODE)
+        so.lookup = &dist_ps_lookup_ops;
     e->o = *options;
     buf_init(&e->config, SOURCE_MAX);
     prototext_print(options->conf->doc.root, &e->config);
     enum rc rc = buf_check(&e->config, err);
     if (!rc)
         rc = train_session_create(options->conf->data, &so, &e->session, diags, err);
+    if (!rc && options->ps)
+        rc = train_ps_attach(e->session, options->ps, &e->ps, err);
     if (rc)
         train_epochs_close(e);
     else
@@ -37,6 +46,7 @@ void train_epochs_close(struct train_epochs *e)
 {
     if (!e)
         return;
+    train_ps_detach(e->ps);
     train_session_destroy(e->session);
     buf_release(&e->config);
     mem_free(e);
@@ -88,6 +98,8 @@ enum rc train_epochs_pass(struct train_epochs *e, const char *input, train_epoch
     if (!rc)
         rc = each_batch(e, r, fn, arg, &n, err);
     train_rounds_close(r);
+    if (!rc && e->ps)
+        rc = train_ps_settle(e->ps, err);
     if (!rc && n == 0)
         rc = err_coded(err, RC_INVAL, E1406,
                        e->session->conf->data_config->drop_remainder
@@ -115,9 +127,12 @@ static enum rc remove_others(const char *dir, int64_t step, struct err *err)
 
 enum rc train_epochs_save(struct train_epochs *e, const char *dir, struct err *err)
 {
+    enum rc rc = e->ps ? train_ps_fetch(e->ps, err) : RC_OK;
+    if (rc)
+        return rc;
     struct ckpt_writer *w =
         train_session_save(e->session, dir, buf_str(&e->config), NULL);
-    enum rc rc = ckpt_commit(w, err);
+    rc = ckpt_commit(w, err);
     return rc ? rc : remove_others(dir, (int64_t)e->session->step - 1, err);
 }
 
@@ -134,4 +149,15 @@ enum rc train_epochs_load(struct train_epochs *e, const char *dir, struct err *e
                  : train_session_load_weights(e->session, c, false, err);
     ckpt_close(c);
     return rc;
+}
+
+enum rc train_epochs_complete(struct train_epochs *e, struct err *err)
+{
+    return e->ps ? train_ps_complete(e->ps, err) : RC_OK;
+}
+
+enum rc train_epochs_serve(struct train_epochs *e, const struct train_ps_serve_conf *conf,
+                           struct err *err)
+{
+    return train_ps_serve(e->session, conf, err);
 }

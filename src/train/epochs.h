@@ -8,6 +8,7 @@
 #define TRAIN_EPOCHS_H
 
 #include "text/conf.h"
+#include "train/ps.h"
 #include "train/session.h"
 
 struct train_epochs;
@@ -17,6 +18,8 @@ struct train_epochs_options {
     struct pool *pool;       /* borrowed */
     uint64_t seed;
     bool training; /* false: passes evaluate */
+    /* Of a trainer of parameter servers, which keep the model; NULL: none. Borrowed. */
+    const struct train_ps_conf *ps;
 };
 
 /* One batch, while the graph holds its values. */
@@ -51,5 +54,13 @@ enum rc train_epochs_save(struct train_epochs *e, const char *dir,
  */
 enum rc train_epochs_load(struct train_epochs *e, const char *dir,
                           struct err *err) MUST_CHECK;
+
+/* A trainer of parameter servers has made its last pass. */
+enum rc train_epochs_complete(struct train_epochs *e, struct err *err) MUST_CHECK;
+/* The model is that of a parameter server; returns when all trainers are done. What
+ * dist_ps_server_run() says.
+ */
+enum rc train_epochs_serve(struct train_epochs *e, const struct train_ps_serve_conf *conf,
+                           struct err *err) MUST_CHECK;
 
 #endif

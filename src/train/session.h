@@ -22,6 +22,7 @@
 
 struct node;
 struct train_pins;
+struct train_ps;
 
 struct train_session_options {
     struct pool *pool; /* borrowed */
@@ -101,6 +102,7 @@ struct train_session {
     struct optim *optim; /* NULL without training */
     struct optim_clip clip;
     struct optim_scaler scaler;
+    struct train_ps *ps;         /* NULL: this process moves the parameters */
     struct train_pareto *pareto; /* NULL: losses are added up */
     struct optim_ema *ema;       /* NULL: none */
     uint32_t accumulate; /* batches per update of the dense parameters, at least 1 */

@@ -10,7 +10,8 @@
  *   dense update    dense parameters move, once per `accumulate` batches
  *
  * A device may queue all of it; the loss is waited for, and what follows the loss goes on while
- * the next batch is fed. That of a batch of several shards is in step_shards.c.
+ * the next batch is fed. That of a batch of several shards is in step_shards.c; what takes the
+ * place of the last two over parameter servers is in ps.c.
  */
 #include <math.h>
 
@@ -18,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "train/blame.h"
+#include "train/ps.h"
 #include "train/step_private.h"
 
 /* Vectors into the inputs of the graph: where they are, or by way of the host. */
@@ -146,6 +148,8 @@ static enum rc train_whole(struct train_session *s, const struct feature_batch *
     graph_backward(s->model->graph, s->step % s->accumulate == 0);
     train_step_mark(s, MARK_BACKWARD);
     rc = update_rows(s, err);
+    if (!rc && s->ps)
+        return train_ps_step(s->ps, err);
     if (!rc)
         train_step_dense(s);
     return rc;
