@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server with jobs, an experiment and hostile data, in a directory of its own.
 import { spawn, execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync, openSync, mkdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, openSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -113,8 +113,21 @@ tuner: {name: GridSearch}
     return (await run(this.program, words, { cwd: this.dir, env: this.env })).stdout.trim();
   }
 
+  /** Agents of its directories, which would end by themselves in a while. */
+  #agents() {
+    return readdirSync("/proc").filter((p) => /^\d+$/.test(p)).filter((p) => {
+      try {
+        return readFileSync(`/proc/${p}/environ`, "utf8").split("\0").some((v) => v.startsWith(`TRAINYARD_DIR=${this.dir}/`));
+      } catch {
+        return false; // somebody else's, or gone
+      }
+    });
+  }
+
   async remove() {
     await this.stop().catch(() => undefined);
+    for (const p of this.#agents()) process.kill(Number(p));
+    await until("the end of agents", () => this.#agents().length === 0);
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
