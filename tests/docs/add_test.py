@@ -148,7 +148,7 @@ def build(tree):
 
 
 def run(program, page, command, shown, tree):
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         os.mkdir(os.path.join(work, 'bin'))
         os.symlink(program, os.path.join(work, 'bin/trainyard'))
         env = dict(os.environ, LC_ALL='C', TRAINYARD_DIR=os.path.join(work, 'jobs'), HOME=work, TREE=tree,
