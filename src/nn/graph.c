@@ -276,7 +276,7 @@ struct nn_val *nn_sibling(struct nn_val *v, int i)
 
 void graph_reuse(struct graph *g, bool on)
 {
-    g->reuse = on;
+    g->reuse += on ? 1 : -1;
 }
 
 static struct param *same_param(struct graph *g, struct param *have,
@@ -353,6 +353,18 @@ void nn_output(struct graph *g, const char *name, struct nn_val *v)
     v->kept = true;
     VEC_PUSH(&g->outputs,
              ((struct graph_named_val){.name = arena_strdup(&g->arena, name), .val = v}));
+}
+
+void nn_output_whole(struct graph *g, const char *name, struct nn_val *v)
+{
+    nn_output(g, name, v);
+    if (v)
+        g->outputs.at[g->outputs.n - 1].whole = true;
+}
+
+bool graph_output_whole(const struct graph *g, size_t i)
+{
+    return g->outputs.at[i].whole;
 }
 
 struct nn_val *graph_output(const struct graph *g, const char *name)

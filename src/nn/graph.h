@@ -156,7 +156,7 @@ struct nn_val *nn_op(struct graph *g, const struct op *op, struct nn_val *const 
 struct nn_val *nn_sibling(struct nn_val *v,
                           int i); /* a further output of the op that made v */
 /* While on, a parameter whose name is taken is that parameter (of the same size), not an
- * error: for a layer that is applied to several values.
+ * error: for a layer that is applied to several values. Calls nest.
  */
 void graph_reuse(struct graph *g, bool on);
 /* dims: n_dims sizes. `name` gets the current prefix. */
@@ -171,6 +171,9 @@ void nn_loss_training(struct graph *g, const char *name, struct nn_val *v);
 void nn_keep(struct graph *g, struct nn_val *v);
 /* v stays readable after graph_forward() under this name. */
 void nn_output(struct graph *g, const char *name, struct nn_val *v);
+/* The same of a value whose floats are whole numbers, and should be shown so. */
+void nn_output_whole(struct graph *g, const char *name, struct nn_val *v);
+bool graph_output_whole(const struct graph *g, size_t i);
 struct nn_val *graph_output(const struct graph *g,
                             const char *name); /* NULL when unknown */
 size_t graph_n_outputs(const struct graph *g);

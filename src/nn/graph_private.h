@@ -65,6 +65,7 @@ struct graph_named_val {
     double sum;    /* after the forward pass */
     float seed;    /* what it counts in the backward pass */
     bool training; /* excluded from evaluations */
+    bool whole;    /* of an output: its values are whole numbers */
 };
 
 struct graph {
@@ -75,7 +76,7 @@ struct graph {
     struct arena arena;
     struct err err;
     bool failed, finished;
-    bool reuse; /* of parameters by name */
+    int reuse; /* of parameters by name: how many want it */
     struct op_env env;
     const char *axes[AXES_MAX];
     int n_axes;

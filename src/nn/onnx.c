@@ -113,6 +113,8 @@ const char *onnx_node(struct onnx *o, const struct onnx_node *n)
     for (int i = 0; i < n->n_in; i++)
         put_text(&b, NODE_IN, n->in[i]);
     put_text(&b, NODE_OUT, out);
+    if (n->second)
+        put_text(&b, NODE_OUT, *n->second = fresh(o, n->type));
     put_text(&b, NODE_NAME, out);
     put_text(&b, NODE_TYPE, n->type);
     for (size_t i = 0; i < ARRAY_LEN(n->attrs) && n->attrs[i].name; i++)

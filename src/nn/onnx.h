@@ -77,6 +77,7 @@ struct onnx_node {
     int n_in;
     const char *out; /* NULL: a new name */
     struct onnx_attr attrs[2];
+    const char **second; /* gets the name of a second result; NULL: it has none */
 };
 
 /* All give the name of the result, valid as long as `o`. `out` NULL: a new name. */

@@ -338,6 +338,58 @@ struct nn_rotation nn_rotation(struct graph *g, const char *name, int64_t n, int
 struct nn_val *nn_rotate(struct graph *g, struct nn_rotation by, struct nn_val *x,
                          bool back);
 
+/* Codes (semantic ids). One layer of a residual quantiser: x [d] and a codebook [k, d] ->
+ * the code's vector [d] and *code [1], its number. The distance is squared, or with `cosine`
+ * minus the cosine. In training codes are shared out evenly over the batch with
+ * `sinkhorn_iterations` > 0 (Sinkhorn's balancing, `sharpness`), or drawn with `gumbel` (its
+ * gradient goes by the softmax of the distances); else the nearest is taken, from which x gets
+ * no gradient. With `starts`, while `started` [1] is 0, the first batch in training sets codes to
+ * the centres of its k-means (as many as it has rows); the layer with `last` sets `started` to 1.
+ */
+struct nn_code_conf {
+    bool cosine, gumbel, starts, last;
+    uint32_t sinkhorn_iterations;
+    float sharpness;
+};
+struct nn_val *nn_nearest_code(struct graph *g, struct param *book, struct param *started,
+                               struct nn_val *x, const struct nn_code_conf *conf,
+                               struct nn_val **code);
+/* x [d] and codes [layers] of all layers -> [top * layers]: those codes, the last of them
+ * replaced by each of the `top` nearest to x, and *distances [top] of these. No gradient.
+ */
+struct nn_val *nn_code_candidates(struct graph *g, struct param *book, struct nn_val *x,
+                                  struct nn_val *codes, bool cosine, int64_t top,
+                                  struct nn_val **distances);
+/* z, whose gradient goes to x in its place (z gets none): as it is, or with `rotate` turned and
+ * scaled as z is from x (Fifty et al. 2024).
+ */
+struct nn_val *nn_through(struct graph *g, struct nn_val *x, struct nn_val *z,
+                          bool rotate);
+/* How far rows a [n] and b [n] are apart, [1]: the mean square or mean absolute difference, or one
+ * minus the cosine. Both get gradients.
+ */
+enum nn_distance { DISTANCE_L2, DISTANCE_L1, DISTANCE_COS };
+struct nn_val *nn_distance(struct graph *g, struct nn_val *a, struct nn_val *b,
+                           enum nn_distance kind);
+/* x [1] divided so that all rows whose flag [1] is (with `above`) or is not above 0.5 give their
+ * mean together; the others give 0, as all do when there are no such rows.
+ */
+struct nn_val *nn_flagged_share(struct graph *g, struct nn_val *x, struct nn_val *flag,
+                                bool above);
+/* Contrast of rows a [n] with targets p [n], and of b [n] with q [n], among rows whose flag [1]
+ * is above 0.5: per row the cross entropy of its own target over those of all of them, scores
+ * being products times exp(min(scale, ln 100)); divided so that the rows' sum is the mean of
+ * both. Parameter `name` [1], initially ln(1 / 0.07).
+ */
+struct nn_val *nn_contrast_loss(struct graph *g, const char *name, struct nn_val *a,
+                                struct nn_val *p, struct nn_val *b, struct nn_val *q,
+                                struct nn_val *flag);
+/* Keeps a uniform sample of all rows x [n] seen in training, in parameters `name`.rows [most, n]
+ * and `name`.seen [2] (their number, in units of 1 and of 2^24). Gives 0 [1] per row.
+ */
+struct nn_val *nn_reservoir(struct graph *g, const char *name, struct nn_val *x,
+                            int64_t most);
+
 /* Heads. Logits a, b [1] of two events, the second given the first -> that of both. */
 struct nn_val *nn_both_logit(struct graph *g, struct nn_val *a, struct nn_val *b);
 /* x [n] and number [1] -> x[number]; the nearest when it is outside. */

@@ -398,6 +398,35 @@ CASE(pair_net)
     return nn_seq_mean(g, nn_pair_net(g, nn_slice(g, x, 0, 4), seq, true, layers));
 }
 
+static struct param *codebook(struct graph *g)
+{
+    return nn_param(g, "book", (const int64_t[]){5, 12}, 2,
+                    (struct nn_init){INIT_UNIFORM, -1, 1}, true);
+}
+
+static struct nn_val *with_codes(struct graph *g, struct nn_val *x, bool cosine)
+{
+    struct param *book = codebook(g), *started;
+    struct nn_val *code = NULL, *far = NULL;
+    started = nn_param(g, "started", (const int64_t[]){1}, 1,
+                       (struct nn_init){INIT_ONES, 0, 0}, false);
+    struct nn_val *e = nn_nearest_code(g, book, started, x,
+                                       &(struct nn_code_conf){.cosine = cosine}, &code);
+    struct nn_val *two = nn_concat(g, (struct nn_val *[]){code, code}, 2);
+    struct nn_val *all = nn_code_candidates(g, book, x, two, cosine, 3, &far);
+    return nn_concat(g, (struct nn_val *[]){nn_through(g, x, e, false), code, all, far},
+                     4);
+}
+
+CASE(codes)
+{
+    return with_codes(g, x, false);
+}
+CASE(codes_cosine)
+{
+    return with_codes(g, x, true);
+}
+
 #define ACT_CASE(name, act, param)       \
     CASE(name)                           \
     {                                    \
@@ -492,6 +521,8 @@ static const struct onnx_case onnx_cases[] = {
     ENTRY(capsules_constant),
     ENTRY(capsules_cut),
     ENTRY(capsule_mask),
+    ENTRY(codes),
+    ENTRY(codes_cosine),
     ENTRY(squash),
     ENTRY(normalise_last),
     ENTRY(masked_rows),
