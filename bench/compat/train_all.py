@@ -23,7 +23,9 @@ SMALL_BATCH = 16  # where a row becomes hundreds
 
 FOLDERS = ("examples", "tzrec/benchmark/configs", "tzrec/tests/configs")
 # Not part of this version.
-LEFT_OUT = re.compile(r"hstu|sid_rq")
+LEFT_OUT = re.compile(r"hstu")
+# Trains nothing by gradients: its codes must be used, and stand for the items.
+FITTED = "sid_rqkmeans"
 # What a config needs to be trained at all.
 EDITS = {
     # TorchEasyRec refuses it, too: the dense net must end as wide as the sparse vectors
@@ -77,7 +79,7 @@ def row_of(r):
     tenth = max(1, len(losses) // 10)
     final = [e for e in events if e.get("event") == "evaluation"][-1]
     scores = "  ".join(f"{k} {v:.3f}" for k, v in final.items()
-                       if isinstance(v, float) and k.startswith(("auc", "recall")) and "exact" not in k)
+                       if isinstance(v, float) and k.startswith(("auc", "recall", "mse", "unique_sid", "codebook_use")) and "exact" not in k)
     return start["model"], len(losses), sum(losses[:tenth]) / tenth, sum(losses[-tenth:]) / tenth, scores
 
 
@@ -103,14 +105,14 @@ def main():
             print(f"{name:62} {'-':16} {'-':>5} {'-':>8} {'-':>8}  failed: {reason(r.stderr)[:140]}", flush=True)
             continue
         model, steps, first, last, scores = row_of(r)
-        falls = last < first
+        falls = last < first or (model == FITTED and "codebook_use_0 1.000" in scores)
         if not falls:
             bad.append(name)
         print(f"{name:62} {model:16} {steps:5} {first:8.4f} {last:8.4f}  "
               f"{'falls' if falls else 'DOES NOT FALL'}  {scores}", flush=True)
     print(f"\n{len(bad)} not as they should be{': ' if bad else ''}{', '.join(bad)}")
     if left:
-        print(f"{len(left)} left out (HSTU and semantic ids): {', '.join(left)}")
+        print(f"{len(left)} left out (HSTU): {', '.join(left)}")
     sys.exit(1 if bad else 0)
 
 

@@ -74,6 +74,12 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     return rc;
 }
 
+enum rc model_settle(struct model *m, bool last, struct err *err)
+{
+    enum rc rc = m->ops->settle ? m->ops->settle(m, last, err) : RC_OK;
+    return rc ? err_wrap(err, rc, "%s", m->ops->name) : RC_OK;
+}
+
 void model_codes(struct model *m, const struct embed_slot_ids *slots)
 {
     for (size_t i = 0, n; i < m->coded.n; i += n) {

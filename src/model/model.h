@@ -139,6 +139,16 @@ struct model_match {
     int64_t room;
 };
 
+/* Of a model that gives items codes; all NULL otherwise. */
+struct model_sid {
+    struct nn_val *codes;         /* [layers]: the numbers of a row's codes */
+    struct nn_val *made, *target; /* what they stand for, and what they should */
+    struct nn_val *flag;          /* rows above 0.5 do not count there; NULL: all do */
+    const uint32_t *sizes;        /* [layers]: of the codebooks */
+    int64_t layers;
+    struct param *fitted; /* 0: there are no codes yet; NULL: there always are */
+};
+
 struct model_ops;
 
 struct model {
@@ -158,7 +168,10 @@ struct model {
     VEC(struct model_task) tasks;
     VEC(struct model_column) columns;
     struct model_match match;
+    struct model_sid sid;
     uint64_t groups_read; /* bit i: feature_groups[i] is an input; of the first 64 */
+    const char
+        *one_shard; /* what needs all rows of a batch in one place; NULL: nothing */
     bool one_table; /* features of one table name share it, whatever rows they have */
     const struct msg *message; /* the model's own message */
 };
@@ -167,6 +180,10 @@ struct model {
 struct model_ops {
     const char *name;
     void (*build)(struct model *m);
+    /* Optional: what follows from all rows seen so far, before each checkpoint. With `last` it is
+     * the end of the training, where RC_INVAL says that there were too few.
+     */
+    enum rc (*settle)(struct model *m, bool last, struct err *err);
 };
 #define MODEL(name) extern const struct model_ops model_##name;
 #include "model/models.def"
@@ -179,6 +196,8 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
                      const struct model_options *options, struct model **out,
                      struct err *err) MUST_CHECK;
 void model_destroy(struct model *m);
+/* Before a checkpoint, and with `last` behind the last one. RC_INVAL, RC_NOMEM. */
+enum rc model_settle(struct model *m, bool last, struct err *err) MUST_CHECK;
 /* Feature groups that the model does not read: "'deep' (3 features)", or nothing. */
 void model_unread_groups(const struct model *m, struct buf *out);
 /* Sets the rows of a match model's axes in *rows, whose batch has rows->n[0] rows: items

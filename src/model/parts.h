@@ -189,4 +189,32 @@ struct nn_val *part_items(struct model *m, const char *name, const char *group, 
 struct nn_val *part_meet(struct model *m, struct nn_val *user, struct nn_val *item,
                          bool bias);
 
+/* A residual quantiser (of the models that give items codes): codes of x [d], layer after layer
+ * from what the codes before leave of it. Parameters below `_quantizer`.
+ */
+struct part_sid_conf {
+    const uint32_t *codebook;
+    int64_t layers;
+    bool normalise; /* what is left is made one long before each layer */
+    bool trained;   /* codebooks are parameters of the optimizer, else buffers */
+    struct nn_code_conf code;
+    const struct pc_SidCandidateOutputConfig *candidates; /* NULL: none */
+};
+#define SID_LAYERS_MAX 32
+struct part_sid_walk {
+    struct nn_val *codes; /* [layers] */
+    struct nn_val
+        *latents[SID_LAYERS_MAX]; /* the sum of the vectors of the first codes */
+    struct nn_val *rest;          /* what the last layer chose a code for */
+    struct param *book;           /* of the last layer */
+    struct param *started;        /* [1]: codebooks hold something */
+};
+bool part_sid_walk(struct model *m, const struct part_sid_conf *conf, struct nn_val *x,
+                   struct part_sid_walk *out);
+/* Outputs `codes` and, when they are asked for, those of candidates; metrics compare `made` with
+ * `target`.
+ */
+void head_sid(struct model *m, const struct part_sid_conf *conf,
+              const struct part_sid_walk *w, struct nn_val *made, struct nn_val *target);
+
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "nn/metric/codes.h"
 #include "nn/metric/metric.h"
 
 #define VALUES_MAX ((int64_t)1 << 20) /* of state that a checkpoint takes */
@@ -19,7 +20,8 @@ struct entry {
     struct metric *metric;
     char *name;
     size_t task;
-    int64_t group_at; /* feature that holds the groups, or -1 */
+    int64_t group_at;                         /* feature that holds the groups, or -1 */
+    enum { OF_TASK, OF_CODES, OF_VALUES } of; /* what it is fed with */
 };
 
 struct train_score {
@@ -89,6 +91,44 @@ static enum rc add_task(struct train_score *s, const struct train_session *sessi
     return rc;
 }
 
+static enum rc add_code_metric(struct train_score *s, const struct train_session *session,
+                               enum metric_codes kind, int64_t layer, struct err *err)
+{
+    const struct model_sid *sid = &session->model->sid;
+    struct metric_options options = {.seed = session->options.seed};
+    struct entry e = {.group_at = -1, .of = OF_CODES};
+    if (kind == METRIC_CODES_MSE || kind == METRIC_CODES_RELATIVE)
+        e.of = OF_VALUES;
+    enum rc rc =
+        metric_create_codes(kind, layer, sid->sizes[layer], &options, &e.metric, err);
+    if (rc)
+        return rc;
+    e.name = mem_printf("%s", metric_name(e.metric));
+    VEC_PUSH(&s->entries, e);
+    return RC_OK;
+}
+
+/* Those of a model of codes, in every evaluation. */
+static enum rc add_codes(struct train_score *s, const struct train_session *session,
+                         struct err *err)
+{
+    static const enum metric_codes whole[] = {METRIC_CODES_MSE, METRIC_CODES_RELATIVE,
+                                              METRIC_CODES_UNIQUE,
+                                              METRIC_CODES_COLLISIONS};
+    const struct model_sid *sid = &session->model->sid;
+    enum rc rc = RC_OK;
+    if (!sid->codes || s->train)
+        return RC_OK;
+    for (size_t i = 0; i < ARRAY_LEN(whole) && !rc; i++)
+        rc = add_code_metric(s, session, whole[i], 0, err);
+    for (int64_t i = 0; i < sid->layers && !rc; i++) {
+        rc = add_code_metric(s, session, METRIC_CODES_USE, i, err);
+        if (!rc)
+            rc = add_code_metric(s, session, METRIC_CODES_ENTROPY, i, err);
+    }
+    return rc;
+}
+
 enum rc train_score_create(const struct train_session *session, bool train,
                            struct train_score **out, struct err *err)
 {
@@ -104,6 +144,8 @@ enum rc train_score_create(const struct train_session *session, bool train,
     }
     for (size_t i = 0; i < session->model->tasks.n && !rc; i++)
         rc = add_task(s, session, i, err);
+    if (!rc)
+        rc = add_codes(s, session, err);
     if (rc)
         train_score_destroy(s);
     else
@@ -157,6 +199,39 @@ static void fill_targets(struct train_score *s, const struct model_task *t, int6
         s->preds[r] = t->diagonal ? (float)r : 0.0f;
 }
 
+/* Codes of all rows, or row by row the values that they stand for. Before codes are fitted there
+ * are none.
+ */
+static enum rc update_codes(const struct train_session *session, const struct entry *e,
+                            struct err *err)
+{
+    const struct model_sid *sid = &session->model->sid;
+    struct graph *g = session->model->graph;
+    enum rc rc = RC_OK;
+    if (sid->fitted && *param_read(sid->fitted) == 0.0f)
+        return RC_OK;
+    if (e->of == OF_CODES) {
+        struct view codes = graph_read(g, sid->codes);
+        return metric_update(e->metric,
+                             &(struct metric_rows){.n = codes.rows,
+                                                   .pred = codes.data,
+                                                   .width = codes.width,
+                                                   .label = codes.data},
+                             err);
+    }
+    struct view made = graph_read(g, sid->made), target = graph_read(g, sid->target);
+    struct view flag = sid->flag ? graph_read(g, sid->flag) : (struct view){0};
+    for (int64_t r = 0; r < made.rows && !rc; r++)
+        if (!flag.data || *view_row(&flag, r) <= 0.5f)
+            rc = metric_update(e->metric,
+                               &(struct metric_rows){.n = made.width,
+                                                     .pred = view_row(&made, r),
+                                                     .width = 1,
+                                                     .label = view_row(&target, r)},
+                               err);
+    return rc;
+}
+
 static enum rc update_metric(struct train_score *s, const struct train_session *session,
                              const struct entry *e, const struct feature_batch *b,
                              struct err *err)
@@ -205,7 +280,9 @@ enum rc train_score_batch(struct train_score *s, const struct train_session *ses
 {
     enum rc rc = make_room(s, b->rows, err);
     for (size_t i = 0; i < s->entries.n && !rc; i++)
-        rc = update_metric(s, session, &s->entries.at[i], b, err);
+        rc = s->entries.at[i].of == OF_TASK
+                 ? update_metric(s, session, &s->entries.at[i], b, err)
+                 : update_codes(session, &s->entries.at[i], err);
     if (rc)
         return blame_device(session, rc, err);
     s->loss += loss * (double)b->rows;

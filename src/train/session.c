@@ -93,6 +93,11 @@ static enum rc build_model(struct train_session *s,
 static enum rc make_model(struct train_session *s, struct err *err)
 {
     enum rc rc = build_model(s, rows_of, s->plan, err);
+    if (!rc && s->model->one_shard && s->shards.total > 1)
+        rc = err_coded(err, RC_UNSUPPORTED, E0395,
+                       "%s needs all rows of a batch in one place, and this run has %d "
+                       "shards; use one rank and --shards 1",
+                       s->model->one_shard, s->shards.total);
     if (!rc)
         rc = train_feed_create(s->model, s->plan, &s->feed, err);
     if (!rc && s->model->dense.n)

@@ -334,6 +334,8 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
         rc = train_row_dump_end(t->row_dump, t->session->step - 1, err);
     if (!rc)
         rc = trainer_save(t, err);
+    if (!rc && (over || t->early) && t->session->step > 0)
+        rc = model_settle(t->session->model, true, err);
     /* The last checkpoint was there already, from a run that did not come to this. */
     if (!rc && over && t->best.last_step < t->saved_step)
         rc = trainer_evaluate(t, err);

@@ -203,6 +203,8 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     train_lap_end(t);
     rc = graph_wait(t->session->model->graph, err); /* for what the step has queued */
     if (!rc)
+        rc = model_settle(t->session->model, false, err);
+    if (!rc)
         rc = start_save(t, err);
     if (rc)
         return rc;

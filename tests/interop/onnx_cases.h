@@ -414,6 +414,7 @@ static struct nn_val *with_codes(struct graph *g, struct nn_val *x, bool cosine)
                                        &(struct nn_code_conf){.cosine = cosine}, &code);
     struct nn_val *two = nn_concat(g, (struct nn_val *[]){code, code}, 2);
     struct nn_val *all = nn_code_candidates(g, book, x, two, cosine, 3, &far);
+    far = nn_scale(g, far, 0.1f, 0); /* large numbers would be compared as small ones */
     return nn_concat(g, (struct nn_val *[]){nn_through(g, x, e, false), code, all, far},
                      4);
 }

@@ -74,8 +74,10 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
     if (o->outputs)
         rc = choose(c, o->outputs, err);
     for (size_t i = 0; i < c->n && !rc; i++) {
-        struct type one = type_of(TYPE_F32, c->nulls);
-        struct type list = type_list(&c->schema.mem, type_of(TYPE_F64, false), c->nulls);
+        bool whole = c->at[i].whole;
+        struct type one = type_of(whole ? TYPE_I64 : TYPE_F32, c->nulls);
+        struct type list = type_list(
+            &c->schema.mem, type_of(whole ? TYPE_I64 : TYPE_F64, false), c->nulls);
         rc = add_field(c, c->at[i].name, c->at[i].width == 1 ? &one : &list, err);
     }
     struct type text = type_of(TYPE_STR, false);
@@ -114,13 +116,16 @@ static enum rc not_finite(const struct train_scorer *s, const char *output, int6
     return rc;
 }
 
-static enum rc put_row(const float *y, int64_t width, struct column *to, struct err *err)
+static enum rc put_row(const struct train_score_output *o, const float *y,
+                       struct column *to, struct err *err)
 {
     enum rc rc = RC_OK;
-    if (width == 1)
-        return column_add_f32(to, *y, err);
-    for (int64_t i = 0; i < width && !rc; i++)
-        rc = column_add_f64(&to->kids[0], (double)y[i], err);
+    if (o->width == 1)
+        return o->whole ? column_add_i64(to, (int64_t)*y, err)
+                        : column_add_f32(to, *y, err);
+    for (int64_t i = 0; i < o->width && !rc; i++)
+        rc = o->whole ? column_add_i64(&to->kids[0], (int64_t)y[i], err)
+                      : column_add_f64(&to->kids[0], (double)y[i], err);
     return rc ? rc : column_add_nested(to, err);
 }
 
@@ -135,7 +140,7 @@ static enum rc fill_output(const struct train_predict_columns *c, size_t output,
         const float *y = view_row(&v, r);
         int64_t bad = find_bad(y, o->width);
         if (bad < 0)
-            rc = put_row(y, o->width, to, err);
+            rc = put_row(o, y, to, err);
         else if (c->nulls)
             rc = column_add_null(to, err);
         else

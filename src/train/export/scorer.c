@@ -83,8 +83,11 @@ struct train_score_output *train_scorer_outputs(const struct train_session *s, s
         const char *name = graph_output_name(g, i);
         struct nn_val *v = graph_output(g, name);
         if (nn_val_shape(v)->axis == AXIS_BATCH)
-            out[(*n)++] = (struct train_score_output){
-                .name = name, .val = v, .width = nn_shape_width(nn_val_shape(v))};
+            out[(*n)++] =
+                (struct train_score_output){.name = name,
+                                            .val = v,
+                                            .width = nn_shape_width(nn_val_shape(v)),
+                                            .whole = graph_output_whole(g, i)};
     }
     qsort(out, *n, sizeof(*out), by_name);
     return out;

@@ -26,6 +26,7 @@ struct train_score_output {
     const char *name;
     struct nn_val *val;
     int64_t width;
+    bool whole; /* its values are whole numbers */
 };
 
 /* `s` must live longer. With `share` the scorer gets a session of its own that reads the

@@ -21,6 +21,7 @@ import recall  # noqa: F401
 import fields  # noqa: F401
 import interests  # noqa: F401
 import tasks  # noqa: F401
+import sid  # noqa: F401
 import zoo  # noqa: F401
 
 STEPS = 10
