@@ -189,11 +189,11 @@ static void backward_tile(void *arg, int64_t begin, int64_t end, int64_t chunk)
     h->impl->backward(&h->run, begin, end);
 }
 
-/* Buffers (running statistics) change in the forward pass. */
+/* Buffers (running statistics) change in the forward pass, and what an op fits by itself. */
 static void push_buffers(struct cuda *c, const struct host_op *h, const struct op_node *n)
 {
     for (int i = 0; i < n->n_params; i++)
-        if (n->params[i] && !n->params[i]->trainable)
+        if (n->params[i] && (!n->params[i]->trainable || (n->op->flags & OP_SETS_PARAMS)))
             copy_param(c, n->params[i]->value, h->params[i].value, n->params[i]->n,
                        cudaMemcpyHostToDevice);
 }

@@ -36,9 +36,10 @@ struct nn_shape {
 int64_t nn_shape_width(const struct nn_shape *s); /* product of dims */
 
 enum op_flags {
-    OP_NEEDS_IN = 1,  /* the gradient rule reads the inputs */
-    OP_NEEDS_OUT = 2, /* it reads the outputs */
-    OP_NO_GRAD = 4,   /* gradients stop here */
+    OP_NEEDS_IN = 1,    /* the gradient rule reads the inputs */
+    OP_NEEDS_OUT = 2,   /* it reads the outputs */
+    OP_NO_GRAD = 4,     /* gradients stop here */
+    OP_SETS_PARAMS = 8, /* the forward pass may write trainable parameters: a first fit */
 };
 
 struct onnx;

@@ -68,7 +68,7 @@ static void code_onnx(struct onnx *o, const struct onnx_op *op)
 
 const struct op op_nearest_code = {
     .name = "nearest code",
-    .flags = OP_NEEDS_IN,
+    .flags = OP_NEEDS_IN | OP_SETS_PARAMS,
     .infer = code_infer,
     .onnx = code_onnx,
 };
