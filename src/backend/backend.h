@@ -311,6 +311,10 @@ struct backend_ops {
      * the job; nothing of it may be left. Not called in a supervisor that is killed.
      */
     void (*close)(struct backend_job *j, bool ended);
+    /* Optional: what it has to be allowed there (`backend role`), as text that an
+     * administrator can apply; `ns` is a name of a-z, 0-9, - and '.'.
+     */
+    void (*role)(const char *ns, struct buf *out);
 };
 
 /* NULL: there is none of this name. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
+#include "backend/pods_watcher.h"
 #include "backend/slurm_task.h"
 #include "backend/supervisor.h"
 #include "backend/transfer.h"
@@ -374,7 +375,7 @@ const struct cmd cmd_job_logs = {
 
 struct agent_conf {
     struct job_where where;
-    const char *job, *slots, *transfer, *slurm_task, *slurm_sweep;
+    const char *job, *slots, *transfer, *slurm_task, *slurm_sweep, *pods_watch;
     double idle;
 };
 
@@ -395,6 +396,9 @@ static const struct opt agent_opts[] = {
     {OPT_TEXT(struct agent_conf, slurm_sweep, NULL,
               "end what workers that this file lists left on this node"),
      .meta = "FILE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, pods_watch, NULL,
+              "watch the Kubernetes cluster of this directory for all supervisors"),
+     .meta = "DIR", .hidden = true},
     {OPT_DURATION(struct agent_conf, idle, "10s", 0, 1e9,
                   "exit after this time without jobs")},
     JOB_WHERE_OPTS(struct agent_conf),
@@ -450,6 +454,8 @@ static enum rc job_agent_command(const void *conf, const struct opt_args *args,
         return slurm_task_run(c->slurm_task, err);
     if (c->slurm_sweep)
         return slurm_task_sweep(c->slurm_sweep, err);
+    if (c->pods_watch)
+        return pods_watcher_run(c->pods_watch, err);
     if (c->job)
         return supervise(&c->where, c->job, err);
     /* What is forked looks like ours to a search by environment, so not within a job. */

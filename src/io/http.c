@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/rng.h"
+#include "io/http_private.h"
 
 #define IDLE_MAX 64
 #define BODY_MAX ((size_t)64 << 20)
@@ -37,10 +38,15 @@ static void start_curl(void)
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+void io_http_start(void)
+{
+    pthread_once(&handles.once, start_curl);
+}
+
 static CURL *take_handle(void)
 {
     CURL *c = NULL;
-    pthread_once(&handles.once, start_curl);
+    io_http_start();
     pthread_mutex_lock(&handles.lock);
     if (handles.n)
         c = handles.idle[--handles.n];
@@ -155,6 +161,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return k;
 }
 
+static struct curl_blob blob_of(const char *pem)
+{
+    return (struct curl_blob){
+        .data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+}
+
 /* The variable that names the file of authorities; NULL: none is set. */
 static const char *bundle_of(const struct io_http_request *q)
 {
@@ -166,35 +178,11 @@ static const char *bundle_of(const struct io_http_request *q)
     return NULL;
 }
 
-/* Options are taken by a function of variable arguments; none of these can fail but for
- * memory, which the transfer itself would run into.
- */
-static void set_options(struct attempt *a, struct curl_slist *headers)
+static void set_certificates(CURL *c, const struct io_http_request *q)
 {
-    const struct io_http_request *q = a->q;
-    CURL *c = a->curl;
     const char *bundle = bundle_of(q), *dir = env_get("SSL_CERT_DIR");
-    long idle = q->timeout_s ? q->timeout_s : TIMEOUT_S;
-    curl_easy_setopt(c, CURLOPT_URL, q->url);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, idle < 10 ? idle : 10L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, idle);
-    curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
-    curl_easy_setopt(c, CURLOPT_USERAGENT, "trainyard/" TY_VERSION);
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, a->error);
-    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(c, CURLOPT_HEADERDATA, a);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, a);
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     if (q->ca) {
-        struct curl_blob own = {.data = (void *)(uintptr_t)q->ca,
-                                .len = strlen(q->ca),
-                                .flags = CURL_BLOB_COPY};
+        struct curl_blob own = blob_of(q->ca);
         curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &own);
         curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
     } else if (bundle) {
@@ -202,6 +190,35 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
     }
     if (!q->ca && dir)
         curl_easy_setopt(c, CURLOPT_CAPATH, dir);
+    if (q->cert && q->key) {
+        struct curl_blob cert = blob_of(q->cert), key = blob_of(q->key);
+        curl_easy_setopt(c, CURLOPT_SSLCERT_BLOB, &cert);
+        curl_easy_setopt(c, CURLOPT_SSLKEY_BLOB, &key);
+    }
+}
+
+/* Options are taken by a function of variable arguments; none of these can fail but for
+ * memory, which the transfer itself would run into.
+ */
+void io_http_set_options(CURL *c, const struct io_http_request *q, char *error,
+                         struct curl_slist *headers)
+{
+    long idle = q->timeout_s ? q->timeout_s : TIMEOUT_S;
+    curl_easy_setopt(c, CURLOPT_URL, q->url);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, idle < 0 || idle > 10 ? 10L : idle);
+    if (idle > 0) {
+        curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, idle);
+    }
+    curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
+    curl_easy_setopt(c, CURLOPT_USERAGENT, "trainyard/" TY_VERSION);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    set_certificates(c, q);
     if (q->body) {
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, q->body);
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n_body);
@@ -211,17 +228,15 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
     curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, q->method);
 }
 
-static enum rc perform(struct attempt *a, CURLcode *out, struct err *err)
+enum rc io_http_make_headers(const struct io_http_request *q, struct curl_slist **out,
+                             struct err *err)
 {
     struct io_http_lines lines = {0};
     struct curl_slist *headers = NULL;
     io_http_line(&lines, "Expect:");
-    if (a->q->body && !a->q->headers)
+    if (q->body && !q->headers)
         io_http_line(&lines, "Content-Type:");
-    enum rc rc = a->q->headers ? a->q->headers(a->q->arg, &lines, err) : RC_OK;
-    a->curl = rc ? NULL : take_handle();
-    if (!rc && !a->curl)
-        rc = err_set(err, RC_NOMEM, "no memory for a connection");
+    enum rc rc = q->headers ? q->headers(q->arg, &lines, err) : RC_OK;
     for (size_t i = 0; !rc && i < lines.at.n; i++) {
         struct curl_slist *more = curl_slist_append(headers, lines.at.at[i]);
         if (!more)
@@ -229,9 +244,33 @@ static enum rc perform(struct attempt *a, CURLcode *out, struct err *err)
         else
             headers = more;
     }
+    lines_release(&lines);
+    if (rc)
+        curl_slist_free_all(headers);
+    else
+        *out = headers;
+    return rc;
+}
+
+static void take_body(struct attempt *a)
+{
+    curl_easy_setopt(a->curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(a->curl, CURLOPT_HEADERDATA, a);
+    curl_easy_setopt(a->curl, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(a->curl, CURLOPT_WRITEDATA, a);
+}
+
+static enum rc perform(struct attempt *a, CURLcode *out, struct err *err)
+{
+    struct curl_slist *headers = NULL;
+    enum rc rc = io_http_make_headers(a->q, &headers, err);
+    a->curl = rc ? NULL : take_handle();
+    if (!rc && !a->curl)
+        rc = err_set(err, RC_NOMEM, "no memory for a connection");
     if (!rc) {
         long status = 0;
-        set_options(a, headers);
+        io_http_set_options(a->curl, a->q, a->error, headers);
+        take_body(a);
         *out = curl_easy_perform(a->curl);
         (void)curl_easy_getinfo(a->curl, CURLINFO_RESPONSE_CODE, &status);
         a->r->status = (int)status;
@@ -239,7 +278,6 @@ static enum rc perform(struct attempt *a, CURLcode *out, struct err *err)
     if (a->curl)
         give_handle(a->curl);
     curl_slist_free_all(headers);
-    lines_release(&lines);
     return rc;
 }
 

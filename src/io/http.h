@@ -41,12 +41,13 @@ struct io_http_request {
     size_t to_size;
     size_t max;       /* bytes of a body in memory; 0: 64 MiB */
     int attempts;     /* 0: 5 */
-    int timeout_s;    /* without a byte; 0: 30 */
+    int timeout_s;    /* without a byte; 0: 30; of a stream also -1: no limit */
     const char *what; /* for messages: "'s3://bucket/key'" */
     /* Certificates (PEM) that the server's is checked against, and no others; NULL: those
      * of the machine, or the file that a variable names: SSL_CERT_FILE, else CURL_CA_BUNDLE. */
     const char *ca;
     bool object; /* of an object store: AWS_CA_BUNDLE comes before the others */
+    const char *cert, *key; /* by which we are known to the server (PEM); NULL: none */
 };
 
 struct io_http_reply {

@@ -91,6 +91,10 @@ const char *jobspec_check_pull(struct str value); /* of images */
 const char *jobspec_check_slurm(struct str value);
 const char *jobspec_check_slurm_time(struct str value);
 const char *jobspec_check_slurm_poll(struct str value);
+const char *jobspec_check_kube_text(struct str value);
+const char *jobspec_check_kube_name(struct str value);
+const char *jobspec_check_kube_wait(struct str value);
+const char *jobspec_check_run_as(struct str value);
 const char *jobspec_check_count(struct str value); /* 1 to 1024 */
 const char *jobspec_check_view(struct str value);  /* mount or plain */
 const char *jobspec_check_path(struct str value);  /* absolute */

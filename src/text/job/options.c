@@ -55,3 +55,36 @@ const char *jobspec_check_path(struct str value)
     bool good = value.n > 1 && value.p[0] == '/' && !memchr(value.p, '\n', value.n);
     return good ? NULL : "this is an absolute path";
 }
+
+const char *jobspec_check_kube_text(struct str value)
+{
+    if (value.n < 1 || value.n > VALUE_MAX_CHARS * 8)
+        return "a value has 1 to 2048 characters";
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] <= ' ' || value.p[i] > '~' || strchr("\"'`\\$", value.p[i]))
+            return "a value is printable ASCII without spaces, quotes, \\ and $";
+    return NULL;
+}
+
+const char *jobspec_check_kube_name(struct str value)
+{
+    bool good = value.n >= 1 && value.n <= 253;
+    for (size_t i = 0; i < value.n && good; i++) {
+        char c = value.p[i];
+        bool inner = i > 0 && i + 1 < value.n;
+        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+               (inner && (c == '-' || c == '.'));
+    }
+    return good ? NULL : "a name has a-z, 0-9, and - and . within";
+}
+
+const char *jobspec_check_kube_wait(struct str value)
+{
+    return is_between(value, 0, 86400) ? NULL : "this is a time from 0s to 1d";
+}
+
+const char *jobspec_check_run_as(struct str value)
+{
+    return str_is(value, "self") || str_is(value, "image") ? NULL
+                                                           : "this is self or image";
+}

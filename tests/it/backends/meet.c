@@ -2,7 +2,7 @@
 /* Rank 0 waits at MASTER_ADDR:MASTER_PORT until every other rank has said its number, and
  * answers with its own; each prints whom it met. Needs nothing of the machine it runs on.
  */
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,13 +59,31 @@ static int visit(const struct sockaddr_in *a, int rank)
     return 1;
 }
 
+/* A number, or a name, which a cluster may know a moment later. */
+static int resolve(const char *name, struct in_addr *out)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM},
+                    *list = NULL;
+    for (int i = 0; i < TRIES; i++) {
+        if (getaddrinfo(name, NULL, &hints, &list) == 0) {
+            *out = ((struct sockaddr_in *)(void *)list->ai_addr)->sin_addr;
+            freeaddrinfo(list);
+            return 1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    return 0;
+}
+
 int main(void)
 {
     const char *master = getenv("MASTER_ADDR");
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)number("MASTER_PORT"))};
-    if (!master || inet_pton(AF_INET, master, &a.sin_addr) != 1)
+    if (!master || !resolve(master, &a.sin_addr)) {
+        fprintf(stderr, "no address for '%s'\n", master ? master : "");
         return 2;
+    }
     int rank = number("RANK");
     return rank == 0 ? host(&a, number("WORLD_SIZE")) : visit(&a, rank);
 }
