@@ -129,6 +129,12 @@ static void put_resources(struct json_out *o, const struct backend_job *j,
     json_close(o, '}');
 }
 
+/* An empty part may be nowhere. */
+static char *copy_of(struct str s)
+{
+    return mem_strndup(s.n ? s.p : "", s.n);
+}
+
 /* "name=value,name=value" as a map. */
 static void put_selector(struct json_out *o, const char *text)
 {
@@ -137,7 +143,7 @@ static void put_selector(struct json_out *o, const char *text)
     while (rest.n && str_split(&rest, ',', &item)) {
         if (!str_split(&item, '=', &name) || !name.n)
             continue;
-        char *key = mem_strndup(name.p, name.n), *value = mem_strndup(item.p, item.n);
+        char *key = copy_of(name), *value = copy_of(item);
         json_put_str(o, key, value);
         mem_free(key);
         mem_free(value);
@@ -154,8 +160,7 @@ static void put_tolerations(struct json_out *o, const char *text)
         (void)str_split(&item, ':', &value); /* item: the effect */
         struct str effect = item;
         (void)str_split(&value, '=', &key);
-        char *texts[] = {mem_strndup(key.p, key.n), mem_strndup(value.p, value.n),
-                         mem_strndup(effect.p, effect.n)};
+        char *texts[] = {copy_of(key), copy_of(value), copy_of(effect)};
         json_open(o, NULL, '{');
         json_put_str(o, "key", texts[0]);
         json_put_str(o, "operator", value.n ? "Equal" : "Exists");

@@ -41,7 +41,7 @@ static bool split_volume(struct str v, struct str *kind, struct str *rest)
 
 static void put_slice(struct json_out *o, const char *key, struct str s)
 {
-    char *text = mem_strndup(s.p, s.n);
+    char *text = mem_strndup(s.n ? s.p : "", s.n);
     json_put_str(o, key, text);
     mem_free(text);
 }
