@@ -66,5 +66,17 @@ dssm_trains()
     json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
 }
 
-tap_cases examples_are_right every_model_is_shown dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
+# Two numbers of 64 say more of a vector than its mean does.
+codes_train()
+{
+    "$TRAINYARD" data gen criteo --rows 12000 --out criteo >/dev/null 2>&1
+    for name in sid-rqvae-criteo sid-rqkmeans-criteo; do
+        run "$TRAINYARD" train "$TY_SOURCE/examples/$name.config" --set data_config.batch_size=512
+        status 0
+        run tail -n 1 "runs/$name/train_eval_result_v2.txt"
+        json '0 < d["mse"] < 3 and d["codebook_use_0"] > 0.3 and d["unique_sid_ratio"] > 0.05'
+    done
+}
+
+tap_cases examples_are_right every_model_is_shown codes_train dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
     the_zoo_trains
