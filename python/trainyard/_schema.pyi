@@ -5027,11 +5027,11 @@ class FaissKmeansConfig(Message):
     max_points_per_centroid: int
     """points used per centre at most; unset: 256"""
     min_points_per_centroid: int
-    """fewer points per centre than this bring a warning; unset: 39"""
+    """fewer points per centre than this bring a warning elsewhere (without effect: fewer rows than codes are an error, and others are not warned of)"""
     spherical: bool
     """centres are scaled to length 1; unset: false"""
     verbose: bool
-    """report each iteration; unset: false"""
+    """report each iteration elsewhere (without effect: evaluations show how good the codes are)"""
 
 
 class SinkhornConfig(Message):

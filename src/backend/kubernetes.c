@@ -312,7 +312,7 @@ static enum backend_state waiting(struct backend_job *j, struct backend_worker *
     struct kubernetes *k = j->own;
     int64_t now = clock_mono_ns();
     const char *event = pods_news_event(&k->news, p->name);
-    snprintf(out->text, sizeof(out->text), "pod %.60s: %s%s%.80s", p->name, p->text,
+    snprintf(out->text, sizeof(out->text), "pod %.60s: %.240s%s%.80s", p->name, p->text,
              *event && p->placed && p->why == WHY_None ? "; " : "",
              p->placed && p->why == WHY_None ? event : "");
     if (p->why == WHY_None)
