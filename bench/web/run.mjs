@@ -6,13 +6,13 @@ import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg, release } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const { chromium } = createRequire(join(root, "web/package.json"))("playwright-core");
 const { Yard, until } = await import(join(root, "web/test/server.mjs"));
-const program = process.argv[2];
+const program = resolve(process.argv[2]); // the server has a directory of its own
 const quick = Boolean(process.env.QUICK);
 const many = { jobs: quick ? 1000 : 10000, trials: quick ? 100 : 1000, points: quick ? 1e6 : 1e7, pages: quick ? 20 : 200 };
 const METRICS = 10;

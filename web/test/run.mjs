@@ -5,12 +5,12 @@
 import { chromium } from "playwright-core";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
 import { Yard, until } from "./server.mjs";
 
 const words = process.argv.slice(2);
-const program = words.shift();
+const program = resolve(words.shift()); // the server has a directory of its own
 const at = words.indexOf("--shots");
 const shots = at < 0 ? "" : words.splice(at, 2)[1];
 const wanted = words[0] ?? "";
