@@ -313,9 +313,10 @@ static void put_failures(struct json_out *j, const struct http_route *r)
                 strcmp(r->tag, "models") == 0; /* a body names a job */
     bool changes = strcmp(r->method, "GET") != 0;
     bool body = r->body->kind == SCHEMA_OBJECT || r->body->kind == SCHEMA_JOB_SPEC;
+    bool token = r->role > ROLE_NONE || r->body == &http_schema_SessionNew;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if ((!all[i].path || path) && (!all[i].body || body) &&
-            (!all[i].changes || changes) && (!all[i].token || r->role > ROLE_NONE))
+            (!all[i].changes || changes) && (!all[i].token || token))
             put_answer(j, all[i].status, all[i].text, &http_schema_Error);
 }
 

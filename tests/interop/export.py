@@ -146,6 +146,8 @@ MODELS = {
     'share_bottom': ALL + f'share_bottom {{ bottom_mlp {MLP} {TASKS} }}',
     'simple_multi_task': ALL + f'simple_multi_task {{ {TASKS} }}',
     'mind:all': USER + ITEM + HIST + f'mind {{ user_tower {{ input: "user" history_input: "hist" user_mlp {{ hidden_units: [5] }} capsule_config {{ max_seq_len: 20 high_dim: 8 routing_init_method: "zeros" max_k: 4 const_caps_num: true squash_pow: 0.7 }} concat_mlp {{ hidden_units: [7] use_ln: true }} }} item_tower {{ input: "item" mlp {{ hidden_units: [7] }} }} output_dim: 0 similarity: INNER_PRODUCT in_batch_negative: true }}' + MATCH,
+    'sid_rqvae': DENSE.replace('"dense"', '"deep"') + 'sid_rqvae { embed_dim: 4 hidden_dims: [8] codebook: [4, 3] } losses { recon_loss {} } losses { commitment_loss {} }',
+    'sid_rqkmeans': DENSE.replace('"dense"', '"deep"') + 'sid_rqkmeans { codebook: [4, 3] }',
     'tdm': SEQ + USER + DENSE + 'tdm { multiwindow_din { windows_len: [1, 3, 8] attn_mlp { hidden_units: [8] activation: "nn.PReLU" } } final { hidden_units: [16, 8] use_bn: true } } num_class: 2 losses { softmax_cross_entropy {} } metrics { auc {} }',
     'wukong': DENSE + DEEP.replace('"deep"', '"sparse"') + 'wukong { dense_mlp { hidden_units: [6, 8] } final { hidden_units: [6] } wukong_layers { lcb_feature_num: 2 fmb_feature_num: 3 compressed_feature_num: 2 feature_num_mlp { hidden_units: [7] } } }' + BCE,
     'xdeepfm': WIDE + DEEP + 'xdeepfm { cin { cin_layer_size: [4, 3] } deep { hidden_units: [6] } final { hidden_units: [5] } wide_embedding_dim: 5 }' + BCE,
