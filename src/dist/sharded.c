@@ -306,7 +306,7 @@ static enum rc sharded_snapshot(struct lookup *l, int table, bool whole,
                                 struct lookup_snapshot **out, struct err *err)
 {
     struct dist_sharded *x = sharded_of(l);
-    if (comm_world(x->comm) == 1)
+    if (comm_world(x->comm) == 1 && !dist_sharded_owner(x, table, 0).classes)
         return lookup_snapshot(x->wrap.inner, table, whole, out, err);
     return dist_image_make(x, table, whole, out, err);
 }

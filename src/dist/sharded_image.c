@@ -6,6 +6,9 @@
  * piece. Meanwhile the other ranks are in dist_sharded_serve(). Of a table that is cut by
  * columns every part is asked for on its own, and put into its columns of the piece.
  *
+ * Of a table with keys that are spread over ranks, rows stand in the order of key_order.h, with
+ * one rank, too. Its lists are on rank 0 alone; the images of the others show what they keep.
+ *
  * To restore, every rank reads the image for itself and takes the rows and columns that are
  * its own.
  */
@@ -15,6 +18,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "dist/key_order.h"
 #include "dist/sharded.h"
 #include "dist/sharded_private.h"
 
@@ -33,11 +37,12 @@ struct dist_spread {
     int table, n_parts;
     struct spread_part *parts;
     struct lookup_column columns[LOOKUP_COLUMNS_MAX];
-    unsigned char *used;  /* of all ranks; a bit per row */
-    int64_t *places;      /* LOOKUP_LISTED: numbers of rows */
-    int64_t *lists;       /* of a keyed table that another rank keeps */
-    int64_t *touched;     /* ids for the next dump, of all ranks */
-    unsigned char *piece; /* what other ranks sent, or is sent */
+    unsigned char *used;                  /* of all ranks; a bit per row */
+    int64_t *places;                      /* LOOKUP_LISTED: numbers of rows */
+    int64_t *lists;                       /* of a keyed table that other ranks keep */
+    struct dist_key_order order, waiting; /* of a keyed table of several ranks */
+    int64_t *touched;                     /* ids for the next dump, of all ranks */
+    unsigned char *piece;                 /* what other ranks sent, or is sent */
     size_t piece_room;
     int64_t *counts; /* [2 * world] */
 };
@@ -59,6 +64,17 @@ static bool has_bit(const unsigned char *bits, int64_t row)
     return bits[row >> 3] >> (row & 7) & 1;
 }
 
+static bool is_ordered(const struct dist_spread *s)
+{
+    return s->parts[0].owner.classes > 0;
+}
+
+/* Rows of the image on rank 0. */
+static int64_t n_rows(const struct dist_spread *s)
+{
+    return is_ordered(s) ? s->order.n : s->base.image.n;
+}
+
 /* The table's row that is the i-th of the image, or -1: it was never used. */
 static int64_t place_of(const struct dist_spread *s, int64_t i)
 {
@@ -69,6 +85,8 @@ static int64_t place_of(const struct dist_spread *s, int64_t i)
 /* Who keeps it; -1 when nobody does, so that whoever asks works it out. */
 static int keeper_of(const struct dist_spread *s, const struct spread_part *p, int64_t i)
 {
+    if (is_ordered(s))
+        return dist_key_order_keeper(&s->order, i);
     int64_t row = place_of(s, i);
     return row < 0 ? -1 : dist_owner_at(&p->owner, row);
 }
@@ -89,7 +107,9 @@ static enum rc read_own(const struct dist_spread *s, const struct spread_part *p
                         int column, int64_t i, void *out, struct err *err)
 {
     const struct lookup_image *own = &p->own->image;
-    int64_t at = s->places ? s->places[i] : i;
+    int64_t at = is_ordered(s) ? dist_key_order_place(&s->order, i)
+                 : s->places   ? s->places[i]
+                               : i;
     return lookup_image_read(own, column, at, 1, out, err);
 }
 
@@ -179,6 +199,17 @@ static enum rc read_part(struct dist_spread *s, const struct request *q,
     return rc ? rc : place_rows(s, q, row_bytes(c), out, err);
 }
 
+/* With one rank: nobody is asked. */
+static enum rc read_alone(const struct dist_spread *s, int column, int64_t from,
+                          int64_t n, unsigned char *out, struct err *err)
+{
+    size_t bytes = row_bytes(&s->columns[column]);
+    enum rc rc = RC_OK;
+    for (int64_t i = from; i < from + n && !rc; i++, out += bytes)
+        rc = read_own(s, &s->parts[0], column, i, out, err);
+    return rc;
+}
+
 /* Rank 0 reads; the others are in dist_sharded_serve(). */
 static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
                            void *out, struct err *err)
@@ -186,6 +217,8 @@ static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
     struct dist_spread *s = (struct dist_spread *)(uintptr_t)arg;
     struct request q = {.table = s->table, .column = column, .from = from, .n = n};
     enum rc rc = RC_OK;
+    if (comm_world(s->x->comm) == 1)
+        return read_alone(s, column, from, n, out, err);
     for (q.part = 0; q.part < s->n_parts && !rc; q.part++)
         rc = read_part(s, &q, out, err);
     return rc;
@@ -200,7 +233,7 @@ static enum rc check_request(struct dist_sharded *x, const struct request *q,
                                       : NULL;
     if (s && q->part >= 0 && q->part < s->n_parts && q->column >= 0 &&
         q->column < LOOKUP_COLUMNS_MAX && s->base.image.has[q->column] && q->from >= 0 &&
-        q->from <= s->base.image.n && q->n >= 0 && q->n <= s->base.image.n - q->from)
+        q->from <= n_rows(s) && q->n >= 0 && q->n <= n_rows(s) - q->from)
         return RC_OK;
     return comm_broken(x->comm, "broadcast", err,
                        "a request for rows %jd to %jd of column %jd of table %jd",
@@ -234,19 +267,24 @@ enum rc dist_sharded_serve(struct lookup *l, struct err *err)
 
 static int64_t spread_bytes(const struct lookup_snapshot *base)
 {
-    return 0;
+    const struct dist_spread *s = (const struct dist_spread *)base;
+    const struct lookup_snapshot *own = s->parts[0].own;
+    return comm_world(s->x->comm) == 1 ? own->ops->bytes(own) : 0;
 }
 
-/* The rows stay where they are: the save is made on the spot. */
+/* With several ranks the rows stay where they are: the save is made on the spot. */
 static enum rc spread_detach(struct lookup_snapshot *base, struct err *err)
 {
+    const struct dist_spread *s = (const struct dist_spread *)base;
+    if (comm_world(s->x->comm) == 1)
+        return lookup_snapshot_detach(s->parts[0].own, err);
     return err_set(err, RC_NOMEM, "rows of other ranks are not copied");
 }
 
 static void spread_release(struct lookup_snapshot *base)
 {
     struct dist_spread *s = (struct dist_spread *)base;
-    if (s->x->images && s->x->images[s->table] == s)
+    if (comm_world(s->x->comm) > 1 && s->x->images && s->x->images[s->table] == s)
         s->x->images[s->table] = NULL;
     for (int i = 0; s->parts && i < s->n_parts; i++)
         lookup_snapshot_release(s->parts[i].own);
@@ -254,6 +292,8 @@ static void spread_release(struct lookup_snapshot *base)
     mem_free(s->used);
     mem_free(s->places);
     mem_free(s->lists);
+    dist_key_order_release(&s->order);
+    dist_key_order_release(&s->waiting);
     mem_free(s->touched);
     mem_free(s->piece);
     mem_free(s->counts);
@@ -423,6 +463,67 @@ static enum rc fill_keyed(struct dist_spread *s, struct err *err)
     return share_lists(s, &h, err);
 }
 
+/* Lists [first, last] of the keys in `o` become those of all ranks, on rank 0 at `to`. */
+static enum rc gather_lists(struct dist_spread *s, const struct dist_key_order *o,
+                            int first, int last, int64_t *to, struct err *err)
+{
+    bool here = comm_rank(s->x->comm) == 0;
+    enum rc rc = RC_OK;
+    for (int i = first; i <= last && !rc; i++) {
+        const struct lookup_list *own = &s->parts[0].own->image.lists[i];
+        rc = dist_key_order_gather(o, own, here ? to : NULL, err);
+        if (here && (o->n || first == LOOKUP_KEYS))
+            s->base.image.lists[i] = (struct lookup_list){.data = to, .n = o->n};
+        else if (!here)
+            s->base.image.lists[i] = *own;
+        to += here ? o->n : 0;
+    }
+    return rc;
+}
+
+/* Counters of all ranks. */
+static enum rc add_counters(struct dist_spread *s, struct err *err)
+{
+    struct lookup_ids *ids = &s->base.image.ids;
+    *ids = s->parts[0].own->image.ids;
+    int64_t sums[] = {ids->admitted, ids->evicted};
+    enum rc rc = comm_all_reduce(s->x->comm, comm_i64(sums), 2, COMM_SUM, err);
+    ids->admitted = sums[0];
+    ids->evicted = sums[1];
+    return rc;
+}
+
+/* A table whose keys are spread over ranks. */
+static enum rc fill_ordered(struct dist_spread *s, struct err *err)
+{
+    const struct embed_keyed_conf *conf =
+        &lookup_table(s->x->wrap.inner, s->table)->keyed;
+    const struct lookup_image *own = &s->parts[0].own->image;
+    const struct dist_owner *owner = &s->parts[0].owner;
+    enum rc rc = dist_key_order_init(&s->order, s->x->comm, owner,
+                                     &own->lists[LOOKUP_KEYS], conf->capacity, err);
+    if (!rc && conf->admit > 1)
+        rc = dist_key_order_init(&s->waiting, s->x->comm, owner,
+                                 &own->lists[LOOKUP_WAITING_KEYS], conf->counters, err);
+    int64_t total = 3 * (s->order.n + s->waiting.n);
+    bool here = comm_rank(s->x->comm) == 0;
+    s->lists = !rc && here ? mem_try_alloc((size_t)total + 1, sizeof(int64_t)) : NULL;
+    if (!rc && here && !s->lists)
+        rc = err_set(err, RC_NOMEM, "no memory for %jd ids", (intmax_t)total);
+    if (!rc)
+        rc = gather_lists(s, &s->order, LOOKUP_KEYS, LOOKUP_LAST, s->lists, err);
+    if (!rc && conf->admit > 1)
+        rc = gather_lists(s, &s->waiting, LOOKUP_WAITING_KEYS, LOOKUP_WAITING_LAST,
+                          here ? s->lists + 3 * s->order.n : NULL, err);
+    if (!rc)
+        rc = add_counters(s, err);
+    if (!rc)
+        rc = gather_touched(s, err);
+    s->base.image.form = LOOKUP_KEYED;
+    s->base.image.n = here ? s->order.n : own->n;
+    return rc;
+}
+
 static enum rc take_parts(struct dist_spread *s, struct err *err)
 {
     struct dist_sharded *x = s->x;
@@ -451,6 +552,8 @@ static enum rc fill_image(struct dist_spread *s, bool whole, struct err *err)
                                    .arg = s};
     memcpy(image->has, own->has, sizeof(image->has));
     memcpy(image->types, own->types, sizeof(image->types));
+    if (is_ordered(s))
+        return fill_ordered(s, err);
     return conf->keyed.kind ? fill_keyed(s, err) : fill_numbered(s, whole, err);
 }
 
@@ -470,7 +573,7 @@ enum rc dist_image_make(struct dist_sharded *x, int table, bool whole,
 {
     struct err why = {0};
     struct dist_spread *s = mem_calloc(1, sizeof(*s));
-    if (!x->images)
+    if (!x->images && comm_world(x->comm) > 1)
         x->images =
             mem_calloc((size_t)x->layout.n_tables + 1, sizeof(struct dist_spread *));
     *s = (struct dist_spread){.x = x, .table = table};
@@ -482,7 +585,8 @@ enum rc dist_image_make(struct dist_sharded *x, int table, bool whole,
         rc = fill_image(s, whole, &why);
     if (rc)
         return give_up(s, rc, &why, err);
-    x->images[table] = s;
+    if (x->images)
+        x->images[table] = s;
     *out = &s->base;
     return RC_OK;
 }
@@ -495,6 +599,7 @@ struct own_rows {
     int64_t *at, *ids;   /* LOOKUP_LISTED: which of the image's; their rows */
     unsigned char *used; /* LOOKUP_ALL */
     int64_t *touched;    /* ids for the next dump */
+    int64_t *lists;      /* LOOKUP_KEYED: of ids that are kept here */
     size_t bytes[LOOKUP_COLUMNS_MAX]; /* of a row of each column */
 };
 
@@ -576,6 +681,49 @@ static enum rc keep_touched(struct own_rows *o, const struct dist_owner *owner, 
     return RC_OK;
 }
 
+/* Of lists [first, last] what belongs to the ids that this rank keeps, of which the first is
+ * a list; *to moves behind it. o->at, when the rows of these ids follow.
+ */
+static void keep_lists(struct own_rows *o, const struct dist_owner *owner, int rank,
+                       int first, int last, struct lookup_image *mine, int64_t **to)
+{
+    const struct lookup_list *from = o->image->lists;
+    int64_t n = 0;
+    for (int i = first; i <= last; i++, *to += n) {
+        if (!lookup_has(&from[i]) || from[i].n != from[first].n)
+            continue;
+        n = 0;
+        for (int64_t k = 0; k < from[i].n; k++) {
+            if (dist_owner_at(owner, lookup_list_at(&from[first], k)) != rank)
+                continue;
+            if (i == LOOKUP_KEYS)
+                o->at[n] = k;
+            (*to)[n++] = lookup_list_at(&from[i], k);
+        }
+        mine->lists[i] = (struct lookup_list){.data = *to, .n = n};
+    }
+}
+
+static enum rc keep_keys(struct own_rows *o, const struct dist_owner *owner, int rank,
+                         struct lookup_image *mine, struct err *err)
+{
+    const struct lookup_list *from = o->image->lists;
+    int64_t n = from[LOOKUP_KEYS].n, waiting = from[LOOKUP_WAITING_KEYS].n;
+    o->at = mem_try_alloc((size_t)n + 1, sizeof(*o->at));
+    o->lists = mem_try_alloc((size_t)(3 * (n + waiting)) + 1, sizeof(*o->lists));
+    if (!o->at || !o->lists)
+        return no_memory(n, err);
+    int64_t *to = o->lists;
+    keep_lists(o, owner, rank, LOOKUP_KEYS, LOOKUP_LAST, mine, &to);
+    keep_lists(o, owner, rank, LOOKUP_WAITING_KEYS, LOOKUP_WAITING_LAST, mine, &to);
+    mine->n = mine->lists[LOOKUP_KEYS].n;
+    mine->read = read_listed;
+    mine->arg = o;
+    if (rank != owner->first) /* who has them all */
+        mine->ids.admitted = mine->ids.evicted = 0;
+    return RC_OK;
+}
+
 /* Some columns of an image. */
 struct own_columns {
     const struct lookup_image *image;
@@ -614,13 +762,15 @@ static enum rc restore_part(struct dist_sharded *x, int table, int part,
     for (int i = 0; i < lookup_columns(lookup_table(x->wrap.inner, p.inner), columns);
          i++)
         o.bytes[i] = (size_t)columns[i].width * dtype_size(image->types[i]);
-    if (image->form == LOOKUP_KEYED && rank != owner.start)
+    if (image->form == LOOKUP_KEYED && !owner.classes && rank != owner.start)
         return RC_OK;
+    if (owner.classes)
+        rc = keep_keys(&o, &owner, rank, &mine, err);
     if (image->form == LOOKUP_LISTED && !owner.copies)
         rc = keep_listed(&o, &owner, rank, &mine, err);
     else if (image->form == LOOKUP_ALL && !owner.copies)
         rc = keep_used(&o, &owner, rank, &mine, err);
-    if (!rc && image->form != LOOKUP_KEYED && !owner.copies)
+    if (!rc && (image->form != LOOKUP_KEYED || owner.classes) && !owner.copies)
         rc = keep_touched(&o, &owner, rank, &mine, err);
     if (!rc)
         rc = lookup_restore(x->wrap.inner, p.inner, &mine, err);
@@ -628,6 +778,7 @@ static enum rc restore_part(struct dist_sharded *x, int table, int part,
     mem_free(o.ids);
     mem_free(o.used);
     mem_free(o.touched);
+    mem_free(o.lists);
     return rc;
 }
 

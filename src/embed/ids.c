@@ -20,10 +20,20 @@ static uint64_t hash_of(int64_t key)
     return v ^ v >> 32;
 }
 
+int64_t embed_idset_buckets(int64_t capacity, int64_t bucket)
+{
+    return bucket > 0 && bucket < capacity ? capacity / bucket : 1;
+}
+
 /* By the upper half: the lower half says where in the index. */
+int64_t embed_id_class(int64_t key, int64_t classes)
+{
+    return (int64_t)((hash_of(key) >> 32) % (uint64_t)classes);
+}
+
 static int64_t bucket_of(const struct embed_idset *s, int64_t key)
 {
-    return (int64_t)((hash_of(key) >> 32) % (uint64_t)s->n_buckets);
+    return embed_id_class(key, s->n_buckets);
 }
 
 /* Places of a bucket: together exactly `capacity`. */
@@ -38,7 +48,7 @@ enum rc embed_idset_init(struct embed_idset *s, const char *what, int64_t capaci
 {
     size_t n = (size_t)capacity;
     *s = (struct embed_idset){.capacity = capacity};
-    s->n_buckets = bucket > 0 && bucket < capacity ? capacity / bucket : 1;
+    s->n_buckets = embed_idset_buckets(capacity, bucket);
     struct {
         void **at;
         size_t bytes;

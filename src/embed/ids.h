@@ -35,6 +35,12 @@ enum rc embed_idset_init(struct embed_idset *s, const char *what, int64_t capaci
                          int64_t bucket, struct err *err) MUST_CHECK;
 void embed_idset_release(struct embed_idset *s);
 
+/* How many buckets a set has. Ids of one bucket are of one class, wherever the number of classes
+ * divides that of buckets.
+ */
+int64_t embed_idset_buckets(int64_t capacity, int64_t bucket);
+int64_t embed_id_class(int64_t key, int64_t classes);
+
 /* Its place, or -1. */
 int64_t embed_idset_find(const struct embed_idset *s, int64_t key);
 /* Whether a new id of that hash finds a place without taking one over. */

@@ -21,6 +21,26 @@ int64_t embed_keyed_rows(const struct embed_keyed_conf *conf)
     return conf->capacity + (conf->kind == KEYED_ZCH ? 1 : 2);
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+int64_t embed_keyed_classes(const struct embed_keyed_conf *conf)
+{
+    if (conf->kind != KEYED_GROWING)
+        return 1;
+    int64_t n = embed_idset_buckets(conf->capacity, conf->bucket);
+    return conf->admit > 1 ? common_divisor(n, embed_idset_buckets(conf->counters,
+                                                                   conf->counter_bucket))
+                           : n;
+}
+
 int64_t embed_keyed_other(const struct embed_keyed_conf *conf, bool training)
 {
     return conf->capacity + (conf->kind == KEYED_ZCH || training ? 0 : 1);

@@ -46,6 +46,11 @@ enum rc embed_keyed_create(const struct embed_keyed_conf *conf, const char *name
                            struct err *err) MUST_CHECK;
 void embed_keyed_destroy(struct embed_keyed *k); /* NULL is fine */
 
+/* Ids compete for places within their class alone (embed_id_class()): what becomes of them
+ * depends on the ids of that class and on the number of batches. 1: all compete.
+ */
+int64_t embed_keyed_classes(const struct embed_keyed_conf *conf);
+
 /* The row that ids without one read. It is trained in KEYED_ZCH alone. */
 int64_t embed_keyed_other(const struct embed_keyed_conf *conf, bool training);
 bool embed_keyed_trains(const struct embed_keyed *k, int64_t row);

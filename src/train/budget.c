@@ -149,8 +149,8 @@ static int64_t share_of(const struct train_budget_table *x, int64_t bytes, int r
                         int ranks)
 {
     struct dist_owner o = dist_owner_of(x->table, x->number, ranks, NULL);
-    if (o.shift < 0)
-        return o.start == rank ? bytes : 0;
+    if (dist_owner_share(&o, rank) <= 1)
+        return dist_owner_share(&o, rank) * bytes;
     return bytes / ranks;
 }
 

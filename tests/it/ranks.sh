@@ -96,6 +96,35 @@ results_do_not_depend_on_where_tables_lie()
     same_run one whole
 }
 
+# Ids that come and go: of dynamicemb those of a bucket lie on one rank, of zch all do.
+tables_with_keys_have_the_same_bytes_on_any_number_of_ranks()
+{
+    local n
+    config && data
+    sed -i 's/hash_bucket_size: 1000/dynamicemb { max_capacity: 200 score_strategy: "LFU" bucket_capacity: 16 frequency_admission_strategy { threshold: 2 counter_capacity: 96 counter_bucket_capacity: 16 } }/
+        s/hash_bucket_size: 500/dynamicemb { max_capacity: 60 bucket_capacity: 8 }/' c.config
+    cat >>c.config <<'END'
+feature_configs { id_feature { feature_name: "brand" expression: "item:brand" embedding_dim: 8 zch { zch_size: 64 eviction_interval: 2 lfu {} } } }
+END
+    sed -i 's/"cate_id", "price"/"cate_id", "price", "brand"/' c.config
+    set -- --set data_config.batch_size=64
+    trained one "$@" --shards 3
+    status 0
+    for n in 2 3; do
+        ranks $n train c.config --model-dir w$n "$@" --shards 3
+        status 0
+        same_run one w$n
+    done
+    # none is lost when other ranks go on
+    ranks 3 train c.config --model-dir parts "$@" --set train_config.num_steps=8
+    status 0
+    ranks 2 train c.config --model-dir parts "$@" --continue --set train_config.num_steps=17
+    status 0
+    trained parts "$@" --continue
+    status 0
+    same_end one parts
+}
+
 # Rounded where it would travel, on one rank too; and ranks that are told differently do not begin.
 a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks()
 {
@@ -316,17 +345,21 @@ a_launched_run_saves_a_checkpoint_when_it_is_asked_to_stop()
 }
 
 # A table of which one rank may not hold all, and four may hold a quarter each.
-a_table_too_large_for_one_rank_trains_on_four()
+a_table_too_large_for_one_rank_trains_on_four() { too_large "num_buckets: 120000"; }
+a_table_with_keys_that_is_too_large_for_one_rank_trains_on_four() { too_large "dynamicemb { max_capacity: 120000 }"; }
+
+# too_large WORDS: a table of so many rows
+too_large()
 {
     mkdir data
     awk 'BEGIN { print "clk,u"; for (i = 0; i < 120000; i++) print (i % 7 == 0) "," i }' >data/train.csv
-    cat >c.config <<'END'
+    cat >c.config <<END
 train_input_path: "data/train.csv" model_dir: "m"
 train_config { num_epochs: 1 sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
   dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} } }
 data_config { batch_size: 2000 dataset_type: CsvDataset with_header: true fg_mode: FG_DAG label_fields: "clk"
   input_fields { input_name: "clk" input_type: INT64 } input_fields { input_name: "u" input_type: INT64 } }
-feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 120000 embedding_dim: 128 } }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" $1 embedding_dim: 128 } }
 model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: "u" }
   multi_tower { towers { input: "deep" mlp { hidden_units: 8 } } final { hidden_units: 4 } }
   losses { binary_cross_entropy {} } }
@@ -361,6 +394,7 @@ tap_cases \
     models_of_all_families_have_the_same_bytes_on_any_number_of_ranks \
     a_run_goes_on_with_any_number_of_ranks \
     results_do_not_depend_on_where_tables_lie \
+    tables_with_keys_have_the_same_bytes_on_any_number_of_ranks \
     a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks \
     predictions_are_the_same_files_on_any_number_of_ranks \
     grouped_metrics_are_merged_exactly \
@@ -371,4 +405,5 @@ tap_cases \
     launch_starts_ranks_with_or_without_mpirun \
     a_launched_run_saves_a_checkpoint_when_it_is_asked_to_stop \
     a_table_too_large_for_one_rank_trains_on_four \
+    a_table_with_keys_that_is_too_large_for_one_rank_trains_on_four \
     without_mpi_there_is_one_clear_message

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/ranks_lib.sh"
 
-# Tables of numbered rows, a small one that every rank has, and one of keys.
+# Tables of numbered rows, a small one that every rank has, and two of keys: on one rank, and spread.
 dump_config()
 {
     "$TRAINYARD" data gen taobao --rows 3000 --out data >/dev/null 2>&1
@@ -23,8 +23,10 @@ feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id
   embedding_constraints { sharding_types: "${1:-data_parallel}" } } }
 feature_configs { id_feature { feature_name: "brand" expression: "item:brand" embedding_dim: 4
   zch { zch_size: 64 eviction_interval: 2 lfu {} } } }
+feature_configs { id_feature { feature_name: "customer" expression: "item:customer" embedding_dim: 4
+  dynamicemb { max_capacity: 256 bucket_capacity: 16 } } }
 model_config {
-  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "cate_id", "brand"] }
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "cate_id", "brand", "customer"] }
   multi_tower { towers { input: "deep" mlp { hidden_units: [8] } } final { hidden_units: 4 } }
   losses { binary_cross_entropy {} }
 }
@@ -64,6 +66,9 @@ dumps_of_ranks_hold_the_rows_of_one_process()
     status 0
     same_dumps one two 2
     [ "$(ls two/delta_embedding_dump/step_3 | wc -l)" = 2 ] || fail "not a file of each rank"
+    for n in 0 1; do
+        rows_of two/delta_embedding_dump/step_3/*"_$n"_of_2.parquet | grep -q customer || fail "rank $n has no rows of a table with keys"
+    done
 }
 
 ids_that_are_due_go_on_with_another_number_of_ranks()

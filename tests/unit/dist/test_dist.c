@@ -116,6 +116,38 @@ static void a_table_with_keys_is_one_ranks(void)
         CHECK_INT(dist_owner_at(&o, id), 2);
 }
 
+/* Ids that compete for places are on one rank, and all ranks have some. */
+static void ids_of_a_growing_table_are_spread_by_bucket(void)
+{
+    struct embed_table_conf t = {.name = "t", .dim = 4};
+    int ranks[24];
+    int64_t counts[3] = {0};
+    t.keyed = (struct embed_keyed_conf){
+        .kind = KEYED_GROWING, .capacity = 24 * 8, .bucket = 8};
+    struct dist_owner o = dist_owner_of(&t, 1, 3, NULL);
+    CHECK_INT(o.classes, 24);
+    for (int i = 0; i < 24; i++)
+        ranks[i] = -1;
+    for (int64_t id = 0; id < 9000; id++) {
+        int r = dist_owner_at(&o, id), *of = &ranks[embed_id_class(id, 24)];
+        CHECK(*of < 0 || *of == r);
+        *of = r;
+        counts[r]++;
+    }
+    for (int r = 0; r < 3; r++)
+        CHECK(counts[r] > 2500 && counts[r] < 3500);
+    /* nor are those apart that are counted together before they are admitted */
+    t.keyed.admit = 2;
+    t.keyed.counters = 160;
+    t.keyed.counter_bucket = 16;
+    CHECK_INT(dist_owner_of(&t, 1, 3, NULL).classes, 2);
+    t.keyed.counters = 7 * 16;
+    o = dist_owner_of(&t, 1, 3, NULL);
+    CHECK_INT(o.classes, 0);
+    for (int64_t id = 0; id < 1000; id++)
+        CHECK_INT(dist_owner_at(&o, id), 1);
+}
+
 /* Values whose sum depends on the order of the additions. */
 static float value_of(int shard, int64_t i)
 {
@@ -209,6 +241,7 @@ static const struct tap_case cases[] = {
     TAP(shards_follow_each_other_over_ranks),
     TAP(rows_of_a_table_are_kept_by_all_ranks_alike),
     TAP(a_table_with_keys_is_one_ranks),
+    TAP(ids_of_a_growing_table_are_spread_by_bucket),
     TAP(sums_are_in_the_order_of_shards_on_any_number_of_ranks),
     TAP(bytes_of_all_ranks_come_in_their_order),
     TAP(an_id_outside_its_table_is_named),
