@@ -11,6 +11,7 @@ dataset of PyTorch.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -144,14 +145,24 @@ class Source:
     def open(self, worker: int = 0, workers: int = 1, salt: int = 0) -> _tensors.Stream:
         """A stream of the rows of one of `workers`, one pass; `salt` goes into its random numbers."""
         self._used = self._used if self._position else (self.seed + self.epoch + salt) % 2**64
-        try:
+        with self._naming():
             return self._stream(worker, workers)
+
+    @contextlib.contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Messages call a table by its name, not by the file in which it lies."""
+        try:
+            yield
         except TrainyardError as e:
             raise e.reworded(lambda text: frames.named(text, os.path.dirname(self._input or "."))) if self._given else e from None
 
     def _stream(self, worker: int, workers: int) -> _tensors.Stream:
         return _tensors.Stream(self.config.path, self.config.values, self._input, **self.options, epochs=1, seed=self._used,
                                worker=worker, workers=workers if workers > 1 else 0, position=self._position or None)
+
+    def _next(self, stream: _tensors.Stream) -> Optional[_tensors.Part]:
+        with self._naming():
+            return stream.next()
 
     @property
     def columns(self) -> List[Column]:
@@ -179,11 +190,9 @@ class Source:
         try:
             chosen = {(c.kind, c.name) for c in self._chosen(stream.columns())}
             columns = [(i, c) for i, c in enumerate(stream.columns()) if (c.kind, c.name) in chosen]
-            part = stream.next()
-            while part is not None:
+            while (part := self._next(stream)) is not None:
                 self._last = part.position
                 yield batch_of(part, columns, take, make)
-                part = stream.next()
             for line in stream.notes():
                 warnings.warn(line, RuntimeWarning, stacklevel=3)
         finally:

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A column is cut up in one pass. Texts point into the column; numbers are copied. Each
  * value costs one test for room, nothing is allocated once the planes are large enough.
+ * Integers without sign are integers unless one of the batch is beyond 2^63; then all are
+ * the texts of their digits, which fall into the same buckets.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "feature/feature_private.h"
@@ -18,6 +22,8 @@ void cells_release(struct fg_cells *c)
 {
     feature_mem_release(&c->val.mem);
     feature_mem_release(&c->key.mem);
+    feature_mem_release(&c->val.digits);
+    feature_mem_release(&c->key.digits);
     feature_mem_release(&c->row_mem);
     feature_mem_release(&c->step_mem);
     *c = (struct fg_cells){0};
@@ -236,6 +242,29 @@ static enum rc read_codes(struct fill *f, const struct column *col)
     return rc;
 }
 
+#define DIGITS 24 /* of an integer of 64 bits, and more */
+
+static enum cell_type whole_type(const struct column *leaf)
+{
+    return leaf->type->id == TYPE_U64 && !leaf_fits(leaf) ? CELL_TEXT : CELL_I64;
+}
+
+/* Room for the digits of all values of a leaf, so that texts stay where they are. */
+static enum rc digits_room(struct fill *f, struct fg_plane *p, const struct column *leaf)
+{
+    if (p->type == CELL_TEXT && leaf->type->id == TYPE_U64 &&
+        !feature_mem_room(&p->digits, (size_t)leaf->n + 1, DIGITS))
+        return fg_nomem(f->x);
+    return RC_OK;
+}
+
+static struct str leaf_digits(struct fg_plane *p, const struct column *leaf, int64_t i)
+{
+    char *text = (char *)p->digits.p + i * DIGITS;
+    int n = snprintf(text, DIGITS, "%" PRIu64, leaf_u64(leaf, i));
+    return str_of(text, (size_t)n);
+}
+
 /* How numbers are kept that came as numbers. */
 static enum cell_type number_type(const struct fill *f, const struct column *leaf)
 {
@@ -243,8 +272,8 @@ static enum cell_type number_type(const struct fill *f, const struct column *lea
         return f->in->wide ? CELL_F64 : CELL_F32;
     if (f->in->form == FORM_PAIRS)
         return CELL_TEXT; /* keys without values */
-    if (leaf_is_whole(leaf))
-        return CELL_I64;
+    if (leaf_is_whole(leaf) || leaf->type->id == TYPE_U64)
+        return whole_type(leaf);
     return leaf->type->id == TYPE_F32 ? CELL_F32 : CELL_F64;
 }
 
@@ -253,11 +282,17 @@ static enum rc put_leaf(struct fill *f, const struct column *leaf, int64_t i)
     struct fg_cells *c = f->c;
     ROOM(f);
     if (f->in->form == FORM_PAIRS) {
-        ((int64_t *)c->key.mem.p)[c->n] = leaf_i64(leaf, i);
+        if (c->key.type == CELL_TEXT)
+            ((struct str *)c->key.mem.p)[c->n] = leaf_digits(&c->key, leaf, i);
+        else
+            ((int64_t *)c->key.mem.p)[c->n] = leaf_i64(leaf, i);
         ((struct str *)c->val.mem.p)[c->n++] = str_of(NULL, 0);
         return RC_OK;
     }
     switch (c->val.type) {
+    case CELL_TEXT:
+        ((struct str *)c->val.mem.p)[c->n++] = leaf_digits(&c->val, leaf, i);
+        return RC_OK;
     case CELL_I64:
         ((int64_t *)c->val.mem.p)[c->n++] = leaf_i64(leaf, i);
         return RC_OK;
@@ -271,7 +306,9 @@ static enum rc put_leaf(struct fill *f, const struct column *leaf, int64_t i)
 
 static enum rc read_numbers(struct fill *f, const struct column *col)
 {
-    enum rc rc = cells_begin(f, col->n, number_type(f, col), CELL_I64);
+    enum rc rc = cells_begin(f, col->n, number_type(f, col), whole_type(col));
+    if (!rc)
+        rc = digits_room(f, f->in->form == FORM_PAIRS ? &f->c->key : &f->c->val, col);
     for (int64_t r = 0; !rc && r < col->n; r++) {
         f->x->row = r;
         if (!column_is_null(col, r) && !fg_masked(f->x, f->in, r))
@@ -309,7 +346,9 @@ static enum rc read_list(struct fill *f, const struct column *col)
                              codes  ? CELL_CODE
                              : text ? text_type(f, true)
                                     : number_type(f, leaf),
-                             text ? CELL_TEXT : CELL_I64);
+                             text ? CELL_TEXT : whole_type(leaf));
+    if (!rc)
+        rc = digits_room(f, f->in->form == FORM_PAIRS ? &f->c->key : &f->c->val, leaf);
     f->c->dict = codes ? leaf->dict : NULL;
     f->c->split = seq && !nested;
     for (int64_t r = 0; !rc && r < col->n; r++) {
@@ -336,6 +375,7 @@ static enum cell_type leaf_type(const struct column *c)
 {
     return c->type->id == TYPE_STR   ? CELL_TEXT
            : leaf_is_whole(c)        ? CELL_I64
+           : c->type->id == TYPE_U64 ? whole_type(c)
            : c->type->id == TYPE_F32 ? CELL_F32
                                      : CELL_F64;
 }
@@ -345,7 +385,8 @@ static void put_plane(struct fg_plane *p, int64_t at, const struct column *leaf,
 {
     switch (p->type) {
     case CELL_TEXT:
-        ((struct str *)p->mem.p)[at] = column_str(leaf, i);
+        ((struct str *)p->mem.p)[at] =
+            leaf->type->id == TYPE_U64 ? leaf_digits(p, leaf, i) : column_str(leaf, i);
         break;
     case CELL_I64:
         ((int64_t *)p->mem.p)[at] = leaf_i64(leaf, i);
@@ -364,6 +405,10 @@ static enum rc read_map(struct fill *f, const struct column *col)
 {
     const struct column *key = &col->kids[0], *val = &col->kids[1];
     enum rc rc = cells_begin(f, col->n, leaf_type(val), leaf_type(key));
+    if (!rc)
+        rc = digits_room(f, &f->c->val, val);
+    if (!rc)
+        rc = digits_room(f, &f->c->key, key);
     for (int64_t r = 0; !rc && r < col->n; r++) {
         bool skip = column_is_null(col, r);
         f->x->row = r;
@@ -383,8 +428,8 @@ static enum rc read_map(struct fill *f, const struct column *col)
 static bool is_readable(const struct type *t)
 {
     bool id = t->id == TYPE_BOOL || t->id == TYPE_I32 || t->id == TYPE_I64 ||
-              t->id == TYPE_U32 || t->id == TYPE_F32 || t->id == TYPE_F64 ||
-              t->id == TYPE_STR;
+              t->id == TYPE_U32 || t->id == TYPE_U64 || t->id == TYPE_F32 ||
+              t->id == TYPE_F64 || t->id == TYPE_STR;
     return id && (t->logical == LOGICAL_NONE || t->logical == LOGICAL_BINARY ||
                   t->logical == LOGICAL_DECIMAL || t->logical == LOGICAL_FLOAT16 ||
                   leaf_is_time(t));

@@ -27,6 +27,7 @@ enum cell_type {
 struct fg_plane {
     enum cell_type type;
     struct feature_mem mem;
+    struct feature_mem digits; /* of integers beyond 2^63, which are texts */
 };
 
 struct fg_cells {

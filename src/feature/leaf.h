@@ -43,15 +43,33 @@ static inline const struct column *leaf_values(const struct column *c, int64_t *
     return &c->dict->values;
 }
 
-/* Of a column that is whole. */
+/* Of a column that is whole, or of numbers without sign that leaf_fits() says fit. */
 static inline int64_t leaf_i64(const struct column *c, int64_t i)
 {
     c = leaf_values(c, &i);
     int64_t v = c->type->id == TYPE_I64    ? column_i64(c, i)
                 : c->type->id == TYPE_I32  ? column_i32(c, i)
                 : c->type->id == TYPE_BOOL ? column_bool(c, i)
+                : c->type->id == TYPE_U64  ? (int64_t)column_u64(c, i)
                                            : (int64_t)column_u32(c, i);
     return c->type->logical == LOGICAL_NONE ? v : leaf_seconds(c->type->logical, v);
+}
+
+/* Of a column of TYPE_U64. */
+static inline uint64_t leaf_u64(const struct column *c, int64_t i)
+{
+    c = leaf_values(c, &i);
+    return column_u64(c, i);
+}
+
+/* Are all values of a column of TYPE_U64 below 2^63? Most are, and then whole as any other. */
+static inline bool leaf_fits(const struct column *c)
+{
+    const struct column *values = c->dict ? &c->dict->values : c;
+    uint64_t all = 0;
+    for (int64_t i = 0; i < values->n; i++)
+        all |= column_u64(values, i);
+    return all <= INT64_MAX;
 }
 
 static inline double leaf_f64(const struct column *c, int64_t i)

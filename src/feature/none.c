@@ -4,6 +4,7 @@
  * sequences, at the delimiter of steps; lists and maps give their values as they are. A
  * missing value gets fg_encoded_default_value.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "feature/feature_private.h"
@@ -13,7 +14,8 @@
 static bool is_flat(const struct type *t)
 {
     return (t->id == TYPE_I32 || t->id == TYPE_I64 || t->id == TYPE_U32 ||
-            t->id == TYPE_F32 || t->id == TYPE_F64 || t->id == TYPE_STR) &&
+            t->id == TYPE_U64 || t->id == TYPE_F32 || t->id == TYPE_F64 ||
+            t->id == TYPE_STR) &&
            (t->logical == LOGICAL_NONE || t->logical == LOGICAL_BINARY ||
             t->logical == LOGICAL_DECIMAL || t->logical == LOGICAL_FLOAT16);
 }
@@ -90,6 +92,15 @@ static enum rc put_tokens(struct fg_run *x, struct str s)
     }
 }
 
+/* An id without sign has to be one with it. */
+static enum rc put_u64(struct fg_run *x, uint64_t id, float weight)
+{
+    if (id > INT64_MAX)
+        return fg_fail(x, NULL, RC_FORMAT, E1304,
+                       "%" PRIu64 " is not an integer of 64 bits with sign", id);
+    return sink_i64(x, (int64_t)id, weight);
+}
+
 /* Value i of a list; a null is left out. */
 static enum rc put_leaf(struct fg_run *x, const struct column *c, int64_t i)
 {
@@ -101,6 +112,8 @@ static enum rc put_leaf(struct fg_run *x, const struct column *c, int64_t i)
         return sink_number(x, (double)leaf_f32(c, i), true);
     if (leaf_is_whole(c))
         return sink_i64(x, leaf_i64(c, i), 1.0f);
+    if (c->type->id == TYPE_U64)
+        return put_u64(x, leaf_u64(c, i), 1.0f);
     double v = leaf_f64(c, i);
     if (!(v > -9.2e18 && v < 9.2e18))
         return fg_fail(x, NULL, RC_FORMAT, E1304, "%g is not an integer of 64 bits", v);
@@ -201,7 +214,9 @@ static enum rc put_map(struct fg_run *x, const struct column *c, int64_t r)
             w = leaf_f64(val, i);
         rc = key->type->id == TYPE_STR ? put_id(x, column_str(key, i), (float)w)
              : leaf_is_whole(key)      ? sink_i64(x, leaf_i64(key, i), (float)w)
-                                       : sink_i64(x, (int64_t)leaf_f32(key, i), (float)w);
+             : key->type->id == TYPE_U64
+                 ? put_u64(x, leaf_u64(key, i), (float)w)
+                 : sink_i64(x, (int64_t)leaf_f32(key, i), (float)w);
     }
     return rc;
 }

@@ -44,6 +44,38 @@ class Arrays(Case):
     def taobao(self, n=3000):
         subprocess.run([PROGRAM, "data", "gen", "taobao", "--rows", str(n), "--out", "taobao"], check=True, capture_output=True)
 
+    @unittest.skipUnless(has("pyarrow"), "pyarrow is not installed")
+    def test_integers_without_sign_fall_where_their_digits_fall(self):
+        import pyarrow
+        u64, i64, text, big = pyarrow.uint64(), pyarrow.int64(), pyarrow.string(), 2**63
+        config = ('data_config {{ batch_size: 8 dataset_type: ParquetDataset fg_mode: {0} label_fields: "y" }}\n'
+                  'feature_configs {{ id_feature {{ feature_name: "a" expression: "user:a" {1} }} }}\n'
+                  'feature_configs {{ id_feature {{ feature_name: "l" expression: "user:l" {1} }} }}\n'
+                  'feature_configs {{ raw_feature {{ feature_name: "n" expression: "user:n" }} }}\n'
+                  'feature_configs {{ id_feature {{ feature_name: "m" expression: "user:m" weighted: true {1} }} }}\n')
+
+        def batch(kind, add, number):
+            """Integers of a type, `add` to some; or their texts."""
+            made = str if kind == text else int
+            ids = pyarrow.array([made(add + 1), made(2), None], kind)
+            lists = pyarrow.array([[made(1), made(add + 3)], None, [made(4)]], pyarrow.list_(kind))
+            maps = pyarrow.array([[(made(add + 1), 0.5), (made(2), 2.0)], None, []], pyarrow.map_(kind, pyarrow.float32()))
+            numbers = pyarrow.array([add + 1.0, 2.0, 3.0] if number == pyarrow.float64() else [add + 1, 2, 3], number)
+            table = pyarrow.table({"a": ids, "l": lists, "m": maps, "n": numbers, "y": [0, 1, 0]})
+            found = next(iter(features.read("ids.config", table)))
+            return [found[name].values.tolist() for name in ("a", "l", "m")], found["m"].weights.tolist(), found["n"].tolist()
+
+        for mode, buckets in (("FG_NORMAL", "num_buckets: 10"), ("FG_NORMAL", "hash_bucket_size: 1000"), ("FG_NONE", "num_buckets: 10"),
+                              ("FG_DAG", f'vocab_list: ["1", "2", "{big + 1}"]')):
+            self.write("ids.config", config.format(mode, buckets))
+            self.assertEqual(batch(u64, 0, u64), batch(i64, 0, i64), (mode, buckets))
+            if mode != "FG_NONE":
+                self.assertEqual(batch(u64, big, u64), batch(text, big, pyarrow.float64()), (mode, buckets))
+                continue
+            with self.assertRaises(trainyard.DataError) as caught:
+                batch(u64, big, u64)
+            self.assertIn("row 1 of 'rows': 9223372036854775809 is not an integer of 64 bits with sign", str(caught.exception))
+
     def test_a_batch_has_ids_numbers_and_labels(self):
         source = features.Source(CONFIG, rows(1000), batch_size=400, use="eval")
         self.assertEqual([(c.name, c.kind, c.sparse) for c in source.columns],
