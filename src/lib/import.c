@@ -153,24 +153,40 @@ static enum rc take_bools(const struct source *from, struct column *to, struct e
     return zero_nulls(from, to, err);
 }
 
-/* 128 bits, the lower half first; a double as the readers of files make of it. */
-static double whole_decimal(const uint64_t *p)
+/* Of d:PRECISION,SCALE[,BITS]: 4 to 32; 0: not of this form. */
+static size_t decimal_bytes(const char *format)
 {
-    uint64_t low = p[0], high = p[1];
-    bool negative = high >> 63;
-    if (negative) {
-        low = ~low + 1;
-        high = ~high + (low == 0);
+    const char *scale = strchr(format, ',');
+    const char *bits = scale ? strchr(scale + 1, ',') : NULL;
+    long n = bits ? strtol(bits + 1, NULL, 10) : 128;
+    return scale && (n == 32 || n == 64 || n == 128 || n == 256) ? (size_t)n / 8 : 0;
+}
+
+/* A number of up to 256 bits, the lowest byte first, as the readers of files make a double
+ * of it.
+ */
+static double whole_decimal(const uint8_t *p, size_t bytes)
+{
+    uint64_t word[4];
+    bool negative = p[bytes - 1] >> 7;
+    double v = 0;
+    memset(word, negative ? 0xff : 0, sizeof(word));
+    memcpy(word, p, bytes);
+    for (int i = 0, carry = 1; negative && i < 4; i++) {
+        word[i] = ~word[i] + (uint64_t)carry;
+        carry = carry && word[i] == 0;
     }
-    double v = (double)high * 0x1p64 + (double)low;
+    for (int i = 3; i >= 0; i--)
+        v = v * 0x1p64 + (double)word[i];
     return negative ? -v : v;
 }
 
 static enum rc take_decimals(const struct source *from, struct column *to,
                              struct err *err)
 {
-    const uint64_t *values = from->a->buffers[1];
+    const uint8_t *values = from->a->buffers[1];
     const char *scale = strchr(from->s->format, ',');
+    size_t bytes = decimal_bytes(from->s->format);
     if (!values && from->n > 0)
         return malformed(from, "its values are missing", err);
     enum rc rc =
@@ -180,7 +196,25 @@ static enum rc take_decimals(const struct source *from, struct column *to,
     double *out = to->own_values.p;
     double power = pow(10, scale ? (double)strtol(scale + 1, NULL, 10) : 0);
     for (int64_t i = 0; i < from->n; i++)
-        out[i] = whole_decimal(values + 2 * (from->at + i)) / power;
+        out[i] = whole_decimal(values + bytes * (size_t)(from->at + i), bytes) / power;
+    to->values = out;
+    return zero_nulls(from, to, err);
+}
+
+/* Seconds since 1970 as milliseconds, which is how files have them. */
+static enum rc take_seconds(const struct source *from, struct column *to, struct err *err)
+{
+    const int64_t *values = from->a->buffers[1];
+    if (!values && from->n > 0)
+        return malformed(from, "its values are missing", err);
+    enum rc rc =
+        column_mem_reserve(&to->own_values, (size_t)from->n * sizeof(int64_t), 0, err);
+    if (rc)
+        return rc;
+    int64_t *out = to->own_values.p;
+    for (int64_t i = 0; i < from->n; i++)
+        if (__builtin_mul_overflow(values[from->at + i], (int64_t)1000, &out[i]))
+            out[i] = values[from->at + i] < 0 ? INT64_MIN : INT64_MAX;
     to->values = out;
     return zero_nulls(from, to, err);
 }
@@ -320,6 +354,61 @@ static enum rc take_large_list(const struct source *from, struct column *to,
     return take_list_of(from, 8, to, err);
 }
 
+/* The number behind the colon of w:N and +w:N; -1: there is none. */
+static int64_t fixed_length(const char *format)
+{
+    int64_t n;
+    const char *colon = strchr(format, ':');
+    return colon && str_to_i64(str_c(colon + 1), &n) && n >= 0 && n <= INT32_MAX ? n : -1;
+}
+
+/* Rows that all have `length` values or bytes, nulls as well. */
+static enum rc fixed_offsets(const struct source *from, int64_t length, struct column *to,
+                             struct err *err)
+{
+    int64_t all;
+    if (__builtin_mul_overflow(from->at + from->n, length, &all))
+        return malformed(from, "it has more values than there can be", err);
+    enum rc rc = column_mem_reserve(&to->own_offsets, (size_t)(from->n + 1) * 4, 0, err);
+    if (rc)
+        return rc;
+    int32_t *out = to->own_offsets.p;
+    if (from->n * length > INT32_MAX)
+        return err_coded(err, RC_INVAL, E1090,
+                         "column '%.100s': more than 2 GiB in one batch", from->s->name);
+    for (int64_t i = 0; i <= from->n; i++)
+        out[i] = (int32_t)(i * length);
+    to->offsets = out;
+    return RC_OK;
+}
+
+static enum rc take_fixed_texts(const struct source *from, struct column *to,
+                                struct err *err)
+{
+    int64_t length = fixed_length(from->s->format);
+    const char *text = from->a->buffers[1];
+    enum rc rc = fixed_offsets(from, length, to, err);
+    if (!rc && !text && to->offsets[from->n] > 0)
+        rc = malformed(from, "its bytes are missing", err);
+    to->text = text ? text + from->at * length : "";
+    return rc;
+}
+
+static enum rc take_fixed_list(const struct source *from, struct column *to,
+                               struct err *err)
+{
+    int64_t length = fixed_length(from->s->format);
+    enum rc rc = fixed_offsets(from, length, to, err);
+    if (rc)
+        return rc;
+    const struct source kid = {.s = from->s->children[0],
+                               .a = from->a->children[0],
+                               .at = from->at * length,
+                               .n = from->n * length,
+                               .depth = from->depth + 1};
+    return take_rows(&kid, &to->kids[0], err);
+}
+
 /* Entries are a struct of key and value. */
 static enum rc take_map(const struct source *from, struct column *to, struct err *err)
 {
@@ -354,7 +443,13 @@ static const struct format formats[] = {
     {"g", TYPE_F64, LOGICAL_NONE, 2, 0, take_numbers},
     {"d:", TYPE_F64, LOGICAL_NONE, 2, 0, take_decimals},
     {"n", TYPE_STR, LOGICAL_NONE, 0, 0, take_nulls},
+    {"tDs", TYPE_I64, LOGICAL_NONE, 2, 0, take_numbers}, /* durations: their numbers */
+    {"tDm", TYPE_I64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"tDu", TYPE_I64, LOGICAL_NONE, 2, 0, take_numbers},
+    {"tDn", TYPE_I64, LOGICAL_NONE, 2, 0, take_numbers},
     {"tdD", TYPE_I32, LOGICAL_DATE, 2, 0, take_numbers},
+    {"tdm", TYPE_I64, LOGICAL_TIMESTAMP_MS, 2, 0, take_numbers},
+    {"tss:", TYPE_I64, LOGICAL_TIMESTAMP_MS, 2, 0, take_seconds},
     {"tsm:", TYPE_I64, LOGICAL_TIMESTAMP_MS, 2, 0, take_numbers},
     {"tsu:", TYPE_I64, LOGICAL_TIMESTAMP_US, 2, 0, take_numbers},
     {"tsn:", TYPE_I64, LOGICAL_TIMESTAMP_NS, 2, 0, take_numbers},
@@ -364,17 +459,21 @@ static const struct format formats[] = {
     {"Z", TYPE_STR, LOGICAL_BINARY, 3, 0, take_large_texts},
     {"vu", TYPE_STR, LOGICAL_NONE, 3, 0, take_views},
     {"vz", TYPE_STR, LOGICAL_BINARY, 3, 0, take_views},
+    {"w:", TYPE_STR, LOGICAL_BINARY, 2, 0, take_fixed_texts},
+    {"+w:", TYPE_LIST, LOGICAL_NONE, 1, 1, take_fixed_list},
     {"+l", TYPE_LIST, LOGICAL_NONE, 2, 1, take_list},
     {"+L", TYPE_LIST, LOGICAL_NONE, 2, 1, take_large_list},
     {"+m", TYPE_MAP, LOGICAL_NONE, 2, 1, take_map},
 };
 
-/* d:PRECISION,SCALE has 128 bits; other numbers of them stand behind. */
-static bool is_other_decimal(const char *text)
+/* Is what stands behind the colon of a format something that can be taken? */
+static bool format_fits(const struct format *f, const char *text)
 {
-    const char *scale = str_starts(text, "d:") ? strchr(text, ',') : NULL;
-    const char *bits = scale ? strchr(scale + 1, ',') : NULL;
-    return bits && strcmp(bits, ",128") != 0;
+    if (f->take == take_decimals)
+        return decimal_bytes(text) > 0;
+    if (f->take == take_fixed_texts || f->take == take_fixed_list)
+        return fixed_length(text) >= 0;
+    return true;
 }
 
 static const struct format *format_of(const char *text)
@@ -382,7 +481,7 @@ static const struct format *format_of(const char *text)
     for (size_t i = 0; text && i < ARRAY_LEN(formats); i++) {
         const char *f = formats[i].text;
         if (str_ends(f, ":") ? str_starts(text, f) : strcmp(text, f) == 0)
-            return is_other_decimal(text) ? NULL : &formats[i];
+            return format_fits(&formats[i], text) ? &formats[i] : NULL;
     }
     return NULL;
 }

@@ -244,12 +244,88 @@ static void lists_and_maps_begin_anywhere(void)
     prints(&map, &a, 0, 3, "{\"1\": 0.5, \"2\": 1.5} {} {\"3\": 2.5}");
 }
 
+static void decimals_have_32_to_256_bits(void)
+{
+    const int32_t narrow[] = {125, -125};
+    const int64_t middle[] = {125, -125};
+    const uint64_t wide[] = {125, 0, 0, 0, (uint64_t)-125, ~0ull, ~0ull, ~0ull};
+    const uint64_t far[] = {0, 0, 1, 0, 0, 0, ~0ull, ~0ull}; /* 2^128, -2^128 */
+    struct ArrowSchema s = {.format = "d:9,2,32"};
+    struct ArrowArray a = {.length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, narrow)};
+    prints(&s, &a, 0, 2, "1.25 -1.25");
+    s.format = "d:18,2,64";
+    a.buffers = BUFFERS(NULL, middle);
+    prints(&s, &a, 1, 1, "-1.25");
+    s.format = "d:76,2,256";
+    a.buffers = BUFFERS(NULL, wide);
+    prints(&s, &a, 0, 2, "1.25 -1.25");
+    s.format = "d:76,0,256";
+    a.buffers = BUFFERS(NULL, far);
+    prints(&s, &a, 0, 2, "3.402823669209385e+38 -3.402823669209385e+38");
+}
+
+static void rows_of_one_length_begin_anywhere(void)
+{
+    const int64_t values[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const uint8_t valid[] = {0x0B};
+    struct ArrowSchema item = {.format = "l"};
+    struct ArrowSchema s = {.format = "+w:2", .name = "x", .n_children = 1};
+    s.children = (struct ArrowSchema *[]){&item};
+    struct ArrowArray kid = {
+        .length = 8, .n_buffers = 2, .buffers = BUFFERS(NULL, values)};
+    struct ArrowArray a = {.length = 4,
+                           .null_count = 1,
+                           .n_buffers = 1,
+                           .buffers = BUFFERS(valid),
+                           .n_children = 1,
+                           .children = (struct ArrowArray *[]){&kid}};
+    prints(&s, &a, 0, 4, "[1, 2] [3, 4] null [7, 8]");
+    a.length = 3;
+    a.offset = 1;
+    prints(&s, &a, 0, 1, "[3, 4]");
+    prints(&s, &a, 2, 1, "[7, 8]");
+    kid.length = 5;
+    refuses(&s, &a, E2032, "the array is not what its schema says");
+    struct ArrowSchema w = {.format = "w:3", .name = "x"};
+    struct ArrowArray texts = {
+        .length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, "abcdef")};
+    prints(&w, &texts, 1, 1, "\"def\"");
+    w.format = "w:9223372036854775807";
+    refuses(&w, &texts, E2031, "which is not read");
+    w.format = "w:";
+    refuses(&w, &texts, E2031, "which is not read");
+}
+
+static void times_of_all_units_are_read(void)
+{
+    const int64_t values[] = {-1, 86400, INT64_MAX};
+    struct ArrowSchema s = {.format = "tss:UTC"};
+    struct ArrowArray a = {.length = 3, .n_buffers = 2, .buffers = BUFFERS(NULL, values)};
+    struct arena mem = {0};
+    struct type type;
+    struct column c;
+    struct err err = {0};
+    CHECK(lib_import_type(&s, NULL, &mem, &type, &err) == RC_OK);
+    CHECK(type.logical == LOGICAL_TIMESTAMP_MS && type.utc);
+    column_init(&c, &type);
+    CHECK(lib_import_rows(&s, &a, 0, 3, &c, &err) == RC_OK);
+    CHECK(column_i64(&c, 0) == -1000 && column_i64(&c, 1) == 86400000);
+    CHECK(column_i64(&c, 2) == INT64_MAX);
+    column_release(&c);
+    arena_release(&mem);
+    const char *const durations[] = {"tDs", "tDm", "tDu", "tDn"};
+    for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
+        s.format = durations[i];
+        prints(&s, &a, 0, 2, "-1 86400");
+    }
+}
+
 static void what_is_not_read_or_not_right_is_said(void)
 {
-    struct ArrowSchema s = {.format = "d:38,2,256", .name = "price"};
+    struct ArrowSchema s = {.format = "d:38,2,96", .name = "price"};
     struct ArrowArray a = {.length = 2, .n_buffers = 2, .buffers = BUFFERS(NULL, NULL)};
     refuses(&s, &a, E2031,
-            "column 'price' has Arrow's type 'd:38,2,256', which is not read");
+            "column 'price' has Arrow's type 'd:38,2,96', which is not read");
     s.format = "d:38,2";
     refuses(&s, &a, E2032, "column 'price': its values are missing");
     s.format = "l";
@@ -276,6 +352,9 @@ static const struct tap_case cases[] = {
     TAP(a_dictionary_of_numbers_gives_its_numbers),
     TAP(of_a_long_dictionary_only_what_rows_name_is_read),
     TAP(decimals_are_doubles),
+    TAP(decimals_have_32_to_256_bits),
+    TAP(rows_of_one_length_begin_anywhere),
+    TAP(times_of_all_units_are_read),
     TAP(nulls_alone_have_the_type_that_is_known),
     TAP(lists_and_maps_begin_anywhere),
     TAP(what_is_not_read_or_not_right_is_said),
