@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import array
 import ctypes
+import json
 import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int, c_int64, c_void_p, cast, pointer
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _program, errors, frames
 
@@ -94,6 +95,7 @@ class Scorer:
         if not isinstance(threads, int) or not 0 <= threads <= 1024:
             raise errors.UsageError(f"threads: a number up to 1024 is wanted, not {threads!r}")
         self.threads = threads
+        self.whole = _whole(directory)
         error = _Error()
         _check(_library().ty_model_open(os.fsencode(directory), threads, byref(self._model), byref(error)), error)
 
@@ -109,7 +111,7 @@ class Scorer:
         unread: Dict[str, str] = {}
         parts: List[Dict[str, Tuple[array.array[float], int]]] = []
         try:
-            for schema, rows, _keep in batches(data, unread):
+            for schema, rows, _keep in batches(data, unread, self.whole):
                 parts.append(self._score_batch(schema, rows))
         except errors.DataError as e:
             missing = [why for name, why in unread.items() if e.code == "E1301" and f"no column {name!r}" in e.message]
@@ -150,14 +152,24 @@ def _present(parts: "List[array.array[float]]", width: int) -> Any:
     return values if width == 1 else values.reshape(-1, width)
 
 
-def batches(data: Any, unread: Optional[Dict[str, str]] = None) -> Iterator[Tuple[Any, Any, Any]]:
+def _whole(directory: str) -> FrozenSet[str]:
+    """Columns that were whole numbers when the model was trained."""
+    try:
+        with open(os.path.join(directory, "manifest.json"), encoding="utf-8") as f:
+            known = json.load(f).get("columns", {})
+        return frozenset(name for name, kind in known.items() if kind.startswith(("int", "uint")))
+    except (OSError, ValueError, AttributeError):
+        return frozenset()  # opening it says what is wrong
+
+
+def batches(data: Any, unread: Optional[Dict[str, str]] = None, whole: AbstractSet[str] = frozenset()) -> Iterator[Tuple[Any, Any, Any]]:
     """(schema, rows, what must live as long), at least one: tables that speak Arrow, lists of dicts, dicts of lists.
 
-    Columns of values that Arrow cannot hold are left out; `unread` gets the reason of each.
+    Columns of values that Arrow cannot hold are left out; `unread` gets the reason of each. Python's own fractions without a fraction
+    are whole numbers in the columns `whole`.
     """
     unread = {} if unread is None else unread
-    if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
-        data = data.collect()
+    data = frames.of_polars(data)
     frames.refuse_series(data, "rows")
     if hasattr(data, "__arrow_c_array__"):
         schema, rows = data.__arrow_c_array__()
@@ -171,10 +183,10 @@ def batches(data: Any, unread: Optional[Dict[str, str]] = None) -> Iterator[Tupl
         yield _built({str(name): _present_only(data[name]) for name in data.columns}, unread)
     elif isinstance(data, Mapping):
         one = bool(data) and all(isinstance(v, (str, bytes)) or not hasattr(v, "__iter__") for v in data.values())
-        yield _built({str(k): [v] if one else _listed(str(k), v) for k, v in data.items()}, unread)
+        yield _built({str(k): [v] if one else _listed(str(k), v) for k, v in data.items()}, unread, whole=whole)
     elif isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
-        yield _built({str(name): [row.get(name) for row in data] for name in names}, unread)
+        yield _built({str(name): [row.get(name) for row in data] for name in names}, unread, len(data), whole)
     else:
         raise errors.DataError(f"rows are a DataFrame, an Arrow table, a list of dicts or a dict of lists, not {type(data).__name__}")
 
@@ -185,10 +197,10 @@ def _arrow_stream(data: Any) -> Any:
         return None
     try:
         return data.__arrow_c_stream__()
-    except (ImportError, TypeError, ValueError):
+    except (ImportError, NotImplementedError, TypeError, ValueError) as e:
         if hasattr(data, "iloc"):
             return None
-        raise
+        raise errors.DataError(f"rows: {e}") from None
 
 
 def _present_only(column: Any) -> List[Any]:
@@ -237,16 +249,18 @@ def _read(stream: Any, failed: int) -> None:
         raise errors.DataError((said or b"the rows cannot be read").decode(errors="replace"))
 
 
-def _built(columns: Mapping[str, List[Any]], unread: Dict[str, str]) -> Tuple[Any, Any, Any]:
-    """A struct array of Python's own values."""
+def _built(columns: Mapping[str, List[Any]], unread: Dict[str, str], rows: int = 0,
+           whole: AbstractSet[str] = frozenset()) -> Tuple[Any, Any, Any]:
+    """A struct array of Python's own values; `rows` where there is no column."""
     keep: List[Any] = []
     made = []
-    length = len(next(iter(columns.values()), []))
+    length = len(next(iter(columns.values()), [None] * rows))
     if any(len(values) != length for values in columns.values()):
         raise errors.DataError("columns have different lengths")
     for name, values in columns.items():
         try:
-            made.append(_column(name, [_value(v) for v in values], keep))
+            made.append(_column(name, _without_fractions([_value(v) for v in values]) if name in whole else
+                                [_value(v) for v in values], keep))
         except errors.DataError as e:
             unread[name] = str(e)
         except (TypeError, ValueError, OverflowError) as e:
@@ -254,12 +268,27 @@ def _built(columns: Mapping[str, List[Any]], unread: Dict[str, str]) -> Tuple[An
     return (*_struct(made, length, keep), keep)
 
 
+def _without_fractions(values: List[Any]) -> List[Any]:
+    """3.0 as 3, which is how pandas and JSON write whole numbers beside missing ones.
+
+    >>> _without_fractions([3.0, None, 4]), _without_fractions([3.0, 3.5])
+    ([3, None, 4], [3.0, 3.5])
+    """
+    if not any(isinstance(v, float) for v in values) or not all(v.is_integer() for v in values if isinstance(v, float)):
+        return values
+    return [int(v) if isinstance(v, float) else v for v in values]
+
+
 def _value(given: Any) -> Any:
     """None of what is missing; times as seconds."""
     if isinstance(given, (int, str, float)) and given == given:  # most of them
         return given
+    if frames.is_missing(given):
+        return None
     found = frames.seconds(given)
-    return None if frames.is_missing(given) else given if found is None else found
+    if found is None and hasattr(given, "item") and not getattr(given, "ndim", 1):
+        return given.item()  # a scalar of numpy
+    return given if found is None else found
 
 
 def _struct(made: Sequence[Tuple[ArrowSchema, ArrowArray]], length: int, keep: List[Any]) -> Tuple[Any, Any]:
@@ -290,8 +319,13 @@ def _address(buffer: Any, keep: List[Any]) -> Optional[int]:
     return ctypes.addressof(held)
 
 
+_LAST = 2**63 - 1  # of integers with sign
+
+
 def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSchema, ArrowArray]:
     kind = _kind(name, values)
+    if kind == "l" and any(v is not None and v > _LAST for v in values):
+        kind = "L"  # ids without sign
     buffers: List[Any] = [_valid(values)] if kind != "n" else []
     child: Optional[Tuple[ArrowSchema, ArrowArray]] = None
     if kind == "+l":
@@ -301,7 +335,7 @@ def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSch
         raw = [b"" if v is None else v.encode() if isinstance(v, str) else bytes(v) for v in values]
         buffers += [_offsets([len(v) for v in raw]), bytearray(b"".join(raw))]
     elif kind != "n":
-        buffers.append(array.array({"l": "q", "g": "d"}[kind], [0 if v is None else v for v in values]))
+        buffers.append(array.array({"l": "q", "L": "Q", "g": "d"}[kind], [0 if v is None else v for v in values]))
     schema = ArrowSchema(format=kind.encode(), name=name.encode(), flags=2)
     rows = ArrowArray(length=len(values), null_count=-1 if not buffers or buffers[0] is not None else 0, n_buffers=len(buffers))
     held = (c_void_p * len(buffers))(*[_address(b, keep) for b in buffers])

@@ -24,8 +24,7 @@ def write(data: Any, directory: str, name: str, times: bool = False) -> str:
         return ",".join(os.fsdecode(p) for p in data) if isinstance(data, (list, tuple)) else os.fsdecode(data)
     refuse_series(data, name)
     path = os.path.join(directory, f"{name}.parquet")
-    if hasattr(data, "collect") and hasattr(data, "sink_parquet"):  # polars, lazy
-        data = data.collect()
+    data = of_polars(data)
     if hasattr(data, "write_parquet") and not hasattr(data, "query"):  # polars
         data.write_parquet(path)
     elif hasattr(data, "to_parquet") and hasattr(data, "columns") and hasattr(data, "index"):  # pandas
@@ -36,6 +35,31 @@ def write(data: Any, directory: str, name: str, times: bool = False) -> str:
         path = os.path.join(directory, f"{name}.jsonl")
         _write_rows(_rows(data, name), path, name, plain if times else cell)
     return path
+
+
+def of_polars(data: Any) -> Any:
+    """Lazy frames of polars as frames; integers of 128 bits, which it makes of those beyond 2^63, as 64 bits or, where they do not fit,
+    text. Anything else as it is.
+    """
+    if hasattr(data, "collect") and hasattr(data, "sink_parquet"):
+        data = data.collect()
+    wide = [name for name, kind in data.schema.items() if str(kind) in ("Int128", "UInt128")] if hasattr(data, "write_parquet") and \
+        hasattr(data, "hstack") else []
+    if wide:
+        import polars
+        for name in wide:
+            column, kinds = data[name], (polars.Int64, polars.UInt64, polars.String)
+            cast = (column.cast(kind, strict=False) for kind in kinds)
+            data = data.with_columns(next(made for made in cast if made.null_count() == column.null_count()).alias(name))
+    return data
+
+
+def kept(data: Any) -> Any:
+    """What can be read once, such as pyarrow's RecordBatchReader, as a table."""
+    if hasattr(data, "read_next_batch") and hasattr(data, "__arrow_c_stream__"):
+        import pyarrow
+        return pyarrow.table(data)
+    return data
 
 
 def path_of(name: str, given: Any) -> str:
@@ -53,9 +77,14 @@ def path_of(name: str, given: Any) -> str:
         raise UsageError(f"{name}: a path is wanted, not {type(given).__name__}") from None
 
 
+def is_series(data: Any) -> bool:
+    """One column or one row of a DataFrame."""
+    return hasattr(data, "to_frame") and not hasattr(data, "columns")
+
+
 def refuse_series(data: Any, name: str) -> None:
     """One column or one row is no table."""
-    if hasattr(data, "to_frame") and not hasattr(data, "columns"):
+    if is_series(data):
         raise DataError(f"{name}: a Series is one column or one row; give a DataFrame (df.iloc[[0]] is one of one row)")
 
 
@@ -86,11 +115,14 @@ def _write_pandas(data: Any, path: str, name: str) -> None:
     if all(level is not None for level in data.index.names):  # set_index() made them of columns
         data = data.reset_index()
     refuse_twice(data, name)
+    sparse = [c for c in data.columns if type(data[c].dtype).__name__ == "SparseDtype"]
+    if sparse:  # Arrow has none
+        data = data.assign(**{c: data[c].sparse.to_dense() for c in sparse})
     try:
         data.to_parquet(path, index=False)
     except ImportError:
         raise DataError("a DataFrame of pandas needs pyarrow (pip install pyarrow)") from None
-    except (TypeError, ValueError) as e:  # pyarrow's own are both
+    except (NotImplementedError, TypeError, ValueError) as e:  # pyarrow's own are these
         raise DataError(f"{name}: {'; '.join(str(a) for a in reversed(e.args))}") from None
 
 
@@ -104,7 +136,13 @@ def _write_arrow(data: Any, path: str, name: str) -> None:
         table = data if isinstance(data, pyarrow.Table) else pyarrow.table(data)
     except (TypeError, ValueError) as e:
         raise DataError(f"{name}: {_WANTED}, not {type(data).__name__} ({e})") from None
-    pyarrow.parquet.write_table(table, path)
+    twice = [c for c in dict.fromkeys(table.column_names) if table.column_names.count(c) > 1]
+    if twice:
+        raise DataError(f"{name}: there are several columns {twice[0]!r}")
+    try:
+        pyarrow.parquet.write_table(table, path)
+    except (NotImplementedError, TypeError, ValueError) as e:
+        raise DataError(f"{name}: {e}") from None
 
 
 def _rows(data: Any, name: str) -> Sequence[Mapping[str, Any]]:
@@ -142,6 +180,8 @@ def seconds(value: Any) -> Optional[int]:
     >>> seconds(datetime.datetime(1970, 1, 2, 0, 0, 5)), seconds(datetime.date(1970, 1, 2)), seconds("1970-01-02")
     (86405, 86400, None)
     """
+    if is_missing(value):
+        return None
     if isinstance(value, datetime.datetime):
         return int((value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)).timestamp())
     if isinstance(value, datetime.date):
@@ -173,7 +213,10 @@ def is_missing(value: Any) -> bool:
     >>> is_missing(float("nan")), is_missing(0.0), is_missing("")
     (True, False, False)
     """
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    # float32 and the like of numpy are no floats, and its dates have a NaT of their own
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("f", "M") and not getattr(value, "ndim", 1) and bool(value != value)
 
 
 def _reason(row: Mapping[str, Any], error: Exception) -> str:
@@ -186,6 +229,46 @@ def _reason(row: Mapping[str, Any], error: Exception) -> str:
         except (TypeError, ValueError) as e:
             return f"column {column!r}: {e}"
     return str(error)
+
+
+def is_bool(value: Any) -> bool:
+    """Python's booleans and numpy's."""
+    return isinstance(value, bool) or (getattr(getattr(value, "dtype", None), "kind", "") == "b" and not getattr(value, "ndim", 1))
+
+
+def is_empty(data: Any) -> bool:
+    """A table without a row.
+
+    >>> is_empty([]), is_empty({"a": []}), is_empty({"a": [1]}), is_empty("rows.parquet")
+    (True, True, False, False)
+    """
+    if is_path(data) or isinstance(data, (bytes, set, frozenset)) or not hasattr(data, "__len__") or is_series(data):
+        return False
+    if isinstance(data, Mapping):
+        return all(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) and len(v) == 0 for v in data.values())
+    return len(data) == 0
+
+
+def empty_like(data: Any, scores: Sequence[str], columns: Sequence[str]) -> Any:
+    """No scores of no rows, in the kind of `data`, with columns of it."""
+    if hasattr(data, "columns") or hasattr(data, "column_names"):
+        for name in columns:
+            if name not in getattr(data, "column_names", data.columns):
+                raise DataError(f"rows: there is no column {name!r}")
+    if hasattr(data, "write_parquet"):
+        import polars
+        return polars.DataFrame(schema={name: polars.Float32 for name in scores}).hstack(data.select(columns))
+    if hasattr(data, "to_parquet"):
+        import pandas
+        made = pandas.DataFrame({name: pandas.Series(dtype="float32") for name in scores}, index=data.index)
+        return made.assign(**{name: data[name] for name in columns})
+    if suffix_like(data) == ".parquet":
+        import pyarrow
+        made = pyarrow.table({name: pyarrow.array([], pyarrow.float32()) for name in scores})
+        for name in columns:
+            made = made.append_column(name, pyarrow.table(data)[name])
+        return made
+    return {name: [] for name in [*scores, *columns]} if isinstance(data, Mapping) else []
 
 
 def head(data: Any, rows: int = 128) -> Any:

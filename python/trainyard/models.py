@@ -217,6 +217,7 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
     """
     edits = {name: options.pop(name) for name in list(options) if "." in name or "[" in name}
     config = Config.of(config).with_values({**(set or {}), **edits})
+    train = frames.kept(train)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()})]
         if model_dir is not None:
@@ -265,6 +266,8 @@ def predict(model: Union[Model, PathLike], data: Any, columns: Union[str, Sequen
             output: Optional[PathLike] = None, **options: Any) -> Any:
     """Scores of rows; written to `output` when it is named, else returned in the kind of table that came."""
     path = model.path if isinstance(model, Model) else frames.path_of("model", model)
+    if output is None and frames.is_empty(data):
+        return frames.empty_like(data, list(Model(path).score([])), _names("columns", columns))
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         to = frames.path_of("output", output) if output else os.path.join(place, "scores" + frames.suffix_like(data))
         rows = frames.write(_as_trained(path, data), place, "rows")
@@ -278,14 +281,14 @@ def predict(model: Union[Model, PathLike], data: Any, columns: Union[str, Sequen
 def _as_trained(path: str, data: Any) -> Any:
     """Rows whose booleans are numbers where the model was trained with numbers, as those that init() writes are."""
     rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, (list, tuple)) else []
-    if not any(isinstance(v, bool) for row in rows for v in row.values()):
+    if not any(frames.is_bool(v) for row in rows for v in row.values()):
         return data
     try:
         known = Model(path).manifest().get("columns", {})
     except TrainingError:
         return data  # predict says it
     whole = {name for name, kind in known.items() if kind.startswith(("int", "uint"))}
-    return [{k: int(v) if isinstance(v, bool) and k in whole else v for k, v in row.items()} for row in rows]
+    return [{k: int(v) if frames.is_bool(v) and k in whole else v for k, v in row.items()} for row in rows]
 
 
 def _listed(name: str, given: Union[str, Sequence[str]]) -> str:
@@ -294,11 +297,15 @@ def _listed(name: str, given: Union[str, Sequence[str]]) -> str:
     >>> _listed("columns", "user_id"), _listed("columns", ["a", "b"])
     ('user_id', 'a,b')
     """
+    return ",".join(_names(name, given))
+
+
+def _names(name: str, given: Union[str, Sequence[str]]) -> List[str]:
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     for found in names:
         if not isinstance(found, str):
             raise UsageError(f"{name}: names of columns are wanted, not {type(found).__name__}")
-    return ",".join(names)
+    return names
 
 
 def stream_scores(model: Union[Model, str], path: str, columns: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:

@@ -219,6 +219,104 @@ class Models(Case):
         self.assertEqual([f32(s["probs"]) for s in model.predict(records)], want)
         self.assertEqual([f32(model.score([row])["probs"][0]) for row in records], want, "one row at a time")
 
+    def test_ids_without_sign_are_ids(self):
+        few = {"train_config.num_epochs": 1}
+        many = [{**row, "user_id": row["user_id"] + 2**63} for row in rows(600, 1)]
+        model = self.train(many, many, set=few).export("export")
+        want = [f32(s["probs"]) for s in model.predict(many)]
+        self.assertEqual([f32(p) for p in model.score(many)["probs"]], want)
+        texts = [{**row, "user_id": str(row["user_id"])} for row in many]
+        self.assertEqual([f32(p) for p in model.score(texts)["probs"]], want, "an id has one written form")
+        unlike = [{**row, "user_id": row["user_id"] - 2**64} for row in many]  # the same bits, with a sign
+        self.assertNotEqual([f32(p) for p in model.score(unlike)["probs"]], want)
+        if has("pandas", "pyarrow", "polars"):
+            import pandas
+            import polars
+            frame = pandas.DataFrame(many)
+            self.assertEqual(str(frame["user_id"].dtype), "uint64")
+            tables = {"pandas": frame, "categories": frame.astype({"user_id": "category"}), "polars": polars.from_pandas(frame),
+                      "polars of rows": polars.DataFrame(many), "nullable": frame.astype({"user_id": "UInt64"})}
+            for name, table in tables.items():
+                found = trainyard.train(CONFIG, train=table, eval=table, model_dir=name, show=False, set={**self.edits, **few})
+                other = found.export(name + " export")
+                for call in (other.predict, other.score, model.score, model.predict):
+                    self.assertEqual([f32(p) for p in call(table)["probs"]], want, name)
+            small = pandas.DataFrame(rows(600, 1))
+            whole = trainyard.train(CONFIG, train=small, eval=small, model_dir="whole", show=False, set={**self.edits, **few})
+            whole = whole.export("whole export")
+            unsigned = small.astype({c: "uint64" for c in ("user_id", "age", "item_id")})
+            self.assertEqual(list(whole.score(unsigned)["probs"]), list(whole.score(small)["probs"]))
+
+    @unittest.skipUnless(has("numpy", "pandas", "pyarrow", "polars"), "pandas, pyarrow and polars are not installed")
+    def test_score_reads_what_predict_reads(self):
+        import numpy
+        import pandas
+        import polars
+        import pyarrow
+        frame = pandas.DataFrame(rows(600, 1))
+        model = self.train(frame, frame, set={"train_config.num_epochs": 1}).export("export")
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        ids, moment = table["user_id"].combine_chunks(), datetime.datetime(2024, 1, 1, 0, 0, 1)
+        lists = pyarrow.FixedSizeListArray.from_arrays(ids, 1)
+
+        def with_column(name, values):
+            return table.set_column(table.column_names.index(name), name, values)
+
+        kinds = {"lists of one length": with_column("user_id", lists), "a slice of them": with_column("user_id", lists).slice(7, 99),
+                 "arrays": polars.from_pandas(frame).with_columns(polars.concat_list("user_id").cast(polars.Array(polars.Int64, 1))),
+                 "bytes of one length": with_column("user_id", pyarrow.array([b"12"] * 600, pyarrow.binary(2))),
+                 "decimals": with_column("price", table["price"].cast(pyarrow.decimal256(40, 3))),
+                 "durations": frame.assign(age=pandas.Timedelta(seconds=31)),
+                 "sparse": frame.assign(age=pandas.arrays.SparseArray(frame["age"]))}
+        for unit in ("s", "ms", "us", "ns"):
+            kinds[f"times in {unit}"] = with_column("age", pyarrow.array([moment] * 600, pyarrow.timestamp(unit, "UTC")))
+        kinds["days"] = with_column("age", pyarrow.array([moment.date()] * 600, pyarrow.date64()))
+        for name, data in kinds.items():
+            want = [f32(p) for p in list(model.predict(data)["probs"].to_pylist() if hasattr(data, "column_names") else
+                                         model.predict(data)["probs"])]
+            self.assertEqual([f32(p) for p in model.score(data)["probs"]], want, name)
+        for name, odd in {"NaT": pandas.NaT, "float32": numpy.float32("nan"), "numpy's NaT": numpy.datetime64("NaT")}.items():
+            missing = [{**row, "age": odd} for row in rows(3, 5)]
+            want = [f32(s["probs"]) for s in model.predict([{**row, "age": None} for row in rows(3, 5)])]
+            self.assertEqual([f32(s["probs"]) for s in model.predict(missing)], want, name)
+            self.assertEqual([f32(p) for p in model.score(missing)["probs"]], want, name)
+        for name, odd in {"numpy.bool": numpy.bool_(True), "whole": 1.0, "numpy.float32": numpy.float32(1)}.items():
+            given = [{**row, "user_id": odd} for row in rows(3, 5)]
+            want = [f32(s["probs"]) for s in model.predict([{**row, "user_id": 1} for row in rows(3, 5)])]
+            self.assertEqual([f32(s["probs"]) for s in model.predict(given)], want, name)
+            self.assertEqual([f32(p) for p in model.score(given)["probs"]], want, name)
+
+    @unittest.skipUnless(has("pandas", "pyarrow", "polars"), "pandas, pyarrow and polars are not installed")
+    def test_tables_that_cannot_be_read_are_told_and_empty_ones_are_not_refused(self):
+        import pandas
+        import polars
+        import pyarrow
+        import pyarrow.compute
+        frame = pandas.DataFrame(rows(600, 1))
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        once = pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches())
+        model = self.train(once, frame, set={"train_config.num_epochs": 1}).export("export")  # has sample rows
+        runs = table.set_column(0, "user_id", pyarrow.compute.run_end_encode(table["user_id"].combine_chunks()))
+        for bad in (frame.assign(price=1j), runs, [{}], [{}, {}], table.append_column("age", table["price"])):
+            for call in (model.score, model.predict):
+                with self.assertRaises(trainyard.TrainyardError):
+                    call(bad)
+        with self.assertRaisesRegex(trainyard.DataError, "several columns 'age'"):
+            model.predict(table.append_column("age", table["price"]))
+        kinds = {"frame": frame.head(0), "table": table.slice(0, 0), "polars": polars.from_pandas(frame).head(0), "list": [],
+                 "columns": {name: [] for name in frame}}
+        for name, data in kinds.items():
+            found = model.predict(data, columns=["user_id"])
+            self.assertEqual(len(model.score(data)["probs"]), 0, name)
+            self.assertIs(type(found), type(data), name)
+            if name == "list":
+                continue
+            names = getattr(found, "column_names", found.keys() if name == "columns" else getattr(found, "columns", None))
+            self.assertEqual(list(names), ["logits", "probs", "user_id"], name)
+        self.assertEqual(str(model.predict(kinds["frame"])["probs"].dtype), "float32")
+        with self.assertRaisesRegex(trainyard.DataError, "there is no column 'nope'"):
+            model.predict(kinds["frame"], columns=["nope"])
+
     @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
     def test_tables_of_pandas_with_gaps_in_ids_come_with_advice(self):
         import pandas
