@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers are pods of a Kubernetes Job, one Job per attempt (pods_alloc.h), whose directories
- * are on storage that the nodes share (pods_place.h). What becomes of them is told by one
+/* Workers are pods of one object of Kubernetes' per attempt (pods_alloc.h), an Indexed Job or
+ * what `kind` says (pods_kind.h), whose directories are on storage that the nodes share (pods_place.h). What becomes of them is told by one
  * process that watches for all supervisors (pods_watcher.h); their output comes from the API
  * server (pods_logs.h); pauses are asked for in a file that the pod reads.
  *
@@ -68,9 +68,7 @@ struct kubernetes {
 /* `own` of a worker. */
 struct seat {
     struct pods_alloc *alloc; /* borrowed; NULL: its handle cannot be read */
-    bool decided;
-    enum backend_state state;
-    struct backend_exit exit;
+    struct backend_verdict end;
     struct pods_logs logs;
     char pod[PODS_NAME_SIZE]; /* the last one */
     bool pod_ended;
@@ -144,6 +142,8 @@ static enum rc kubernetes_open(struct backend_job *j, struct err *err)
         rc = pods_watcher_place(j->p->dir, &k->options, kube_client_config(k->client),
                                 yard, &k->dir, err);
     if (!rc)
+        rc = pods_watcher_add(k->dir, pods_row_of(j), err);
+    if (!rc)
         rc = hold_users(k, err);
     k->set = io_http_streams_create();
     if (!rc && !k->set)
@@ -164,13 +164,19 @@ static void kubernetes_prepare(struct backend_job *j)
     j->links = false;
 }
 
-/* Pods of a Job have names of their own in the Service's domain. */
+/* Pods have names of their own in the domain of a Service. Operators that give every pod a
+ * Service have no domain.
+ */
 static void kubernetes_address(const struct backend_job *j, int64_t worker,
                                char out[BACKEND_ADDRESS_SIZE])
 {
-    char *service = pods_service_name(j);
-    snprintf(out, BACKEND_ADDRESS_SIZE, "%s-%jd.%s", service, (intmax_t)worker, service);
-    mem_free(service);
+    const struct pods_row *r = pods_row_of(j);
+    char *name = pods_service_name(j);
+    char host[PODS_HOST_SIZE];
+    pods_row_host(r, j, name, worker, host);
+    snprintf(out, BACKEND_ADDRESS_SIZE, "%s%s%s", host, r->kind->flat ? "" : ".",
+             r->kind->flat ? "" : name);
+    mem_free(name);
 }
 
 /* Every pod has a network of its own. */
@@ -188,16 +194,6 @@ static void take_seat(struct backend_worker *w, struct pods_alloc *a)
     w->limited = w->role->memory > 0; /* by Kubernetes */
 }
 
-static bool roles_differ(const struct job_spec *s)
-{
-    for (size_t i = 1; i < s->n_roles; i++)
-        if (s->roles[i].cpu_milli != s->roles[0].cpu_milli ||
-            s->roles[i].memory != s->roles[0].memory ||
-            s->roles[i].gpu != s->roles[0].gpu)
-            return true;
-    return false;
-}
-
 static enum rc kubernetes_start(struct backend_job *j, struct backend_launch *at,
                                 size_t n, struct err *err)
 {
@@ -207,9 +203,14 @@ static enum rc kubernetes_start(struct backend_job *j, struct backend_launch *at
         return err_set(err, RC_UNSUPPORTED,
                        "jobs of a server's users are isolated, which the kubernetes "
                        "backend cannot do: their pods would have the server's rights");
-    if (n > 1 && roles_differ(j->spec))
-        j->warn(j, "roles ask for different resources; the pods of a Kubernetes Job are "
-                   "alike, so each worker gets what the largest asks for");
+    if (!pods_row_of(j)->kind->alone && strcmp(j->spec->s->restart, "worker") == 0)
+        return err_set(err, RC_UNSUPPORTED,
+                       "with 'kind=%s' no worker can start again alone: leave "
+                       "'restart: worker' away",
+                       pods_row_of(j)->kind->name);
+    if (n > 1 && job_spec_roles_differ(j->spec))
+        j->warn(j, "roles ask for different resources; the pods of one object of "
+                   "Kubernetes are alike, so each worker gets what the largest asks for");
     if (j->spec->s->n_requirement)
         j->warn(j, "the Python packages that the job asks for are not installed on "
                    "Kubernetes: use an image that has them");
@@ -240,16 +241,6 @@ static struct pods_alloc *alloc_of(struct backend_job *j, const char *handle)
     return a;
 }
 
-static enum backend_state decide(const struct backend_worker *w, struct seat *x,
-                                 enum backend_state state, struct backend_exit *out)
-{
-    backend_verdict_write(w->handle, state, out);
-    x->decided = true;
-    x->state = state;
-    x->exit = *out;
-    return state;
-}
-
 static void tell(struct backend_exit *out, const char *text)
 {
     snprintf(out->text, sizeof(out->text), "%s", text);
@@ -264,7 +255,7 @@ static enum backend_state end_of_pod(const struct backend_worker *w, struct seat
     if (ours) {
         if (p->code < 0)
             out->signal = SIGKILL;
-        return decide(w, x, BACKEND_ENDED, out);
+        return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
     }
     out->why = p->why;
     out->out_of_memory = p->why == WHY_OutOfMemory;
@@ -277,7 +268,8 @@ static enum backend_state end_of_pod(const struct backend_worker *w, struct seat
     if (p->why == WHY_LaunchFailure && p->code < 126)
         out->code = -1;
     bool lost = p->why == WHY_NodeFailure && p->code < 0;
-    return decide(w, x, lost ? BACKEND_LOST : BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, lost ? BACKEND_LOST : BACKEND_ENDED,
+                                out);
 }
 
 /* It is gone, and how it ended nobody can tell any more. */
@@ -288,11 +280,11 @@ static enum backend_state gone(const struct backend_worker *w, struct seat *x,
     *out = (struct backend_exit){.code = -1};
     if (x->alloc->stopped || x->wanted) {
         out->signal = SIGKILL;
-        return decide(w, x, BACKEND_ENDED, out);
+        return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
     }
     out->why = WHY_Evicted;
     snprintf(out->text, sizeof(out->text), "somebody deleted its %s %.200s", what, name);
-    return decide(w, x, BACKEND_LOST, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_LOST, out);
 }
 
 /* Output first: an end is told behind the last line. */
@@ -325,7 +317,7 @@ static enum backend_state waiting(struct backend_job *j, struct backend_worker *
     out->code = -1;
     out->why = p->why;
     pods_alloc_forbid(x->alloc);
-    return decide(w, x, BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
 }
 
 static enum backend_state poll_pod(struct backend_job *j, struct backend_worker *w,
@@ -361,7 +353,7 @@ static enum backend_state never_made(const struct backend_worker *w, struct seat
         snprintf(out->text, sizeof(out->text), "Kubernetes does not take it: %.300s",
                  a->text);
     }
-    return decide(w, x, BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
 }
 
 static enum backend_state poll_job(struct backend_job *j, struct backend_worker *w,
@@ -371,20 +363,22 @@ static enum backend_state poll_job(struct backend_job *j, struct backend_worker 
     const struct pods_alloc *a = x->alloc;
     const struct pods_job *job = pods_news_job(&k->news, a->name);
     const char *event = pods_news_event(&k->news, a->name);
+    const char *kind = a->row->object;
     if ((job && job->gone) || (!job && k->state.listed > a->made_at + SURE_NS))
-        return gone(w, x, "Job", a->name, out);
+        return gone(w, x, kind, a->name, out);
     if (job && job->over) {
         *out = (struct backend_exit){.code = -1, .why = WHY_NodeFailure};
-        snprintf(out->text, sizeof(out->text), "Job %.60s ended without it: %s", a->name,
-                 job->text);
-        return decide(w, x, BACKEND_LOST, out);
+        snprintf(out->text, sizeof(out->text), "%s %.60s ended without it: %s", kind,
+                 a->name, job->text);
+        return backend_verdict_keep(&x->end, w->handle, BACKEND_LOST, out);
     }
     if (k->state.away[0])
-        snprintf(out->text, sizeof(out->text), "Job %.60s; %s", a->name, k->state.away);
+        snprintf(out->text, sizeof(out->text), "%s %.60s; %s", kind, a->name,
+                 k->state.away);
     else if (*event)
-        snprintf(out->text, sizeof(out->text), "Job %.60s: %s", a->name, event);
+        snprintf(out->text, sizeof(out->text), "%s %.60s: %s", kind, a->name, event);
     else
-        snprintf(out->text, sizeof(out->text), "Job %.60s has no pod for it yet%s%s",
+        snprintf(out->text, sizeof(out->text), "%s %.60s has no pod for it yet%s%s", kind,
                  a->name, job && job->text[0] ? ": " : "", job ? job->text : "");
     return BACKEND_WAITING;
 }
@@ -398,11 +392,9 @@ static enum backend_state kubernetes_poll(struct backend_job *j, struct backend_
         tell(out, "its handle cannot be read");
         return BACKEND_LOST;
     }
-    if (!x->decided && backend_verdict_read(w->handle, &x->state, &x->exit))
-        x->decided = true;
-    if (x->decided) {
-        *out = x->exit;
-        return x->state;
+    if (backend_verdict_find(&x->end, w->handle)) {
+        *out = x->end.exit;
+        return x->end.state;
     }
     const struct pods_alloc *a = x->alloc;
     const struct pods_pod *p = pods_news_pod(&k->news, a->name, w->index);
@@ -503,18 +495,22 @@ static void write_request(const struct backend_job *j, const struct backend_work
     mem_free(dir);
 }
 
-/* In a child: what is wanted of a pod, or of a Job that has none yet. */
+/* In a child: what is wanted of a pod, or of an object that has none yet. Where a pod that is
+ * deleted is made anew, its processes are killed by the pod itself (write_request()).
+ */
 static void ask_for_end(const struct backend_job *j, const struct seat *x,
                         const struct pods_pod *p)
 {
     struct kubernetes *k = j->own;
     struct kube_client *c = NULL;
     enum rc rc = kube_client_open(&k->options, &c, NULL);
-    if (!rc && !p)
-        rc = pods_request_delete(c, x->alloc->name, NULL);
-    else if (!rc && (!p->placed || x->wanted == BACKEND_DESTROY + 1))
+    bool never = p && (!p->placed || x->wanted == BACKEND_DESTROY + 1);
+    bool anew = x->alloc->row->kind->recreates;
+    if (!rc && (!p || (anew && (never || p->state == PODS_WAITING))))
+        rc = pods_request_delete(c, x->alloc->row, x->alloc->name, NULL);
+    else if (!rc && never)
         rc = pods_request_kill(c, p->name, 0, NULL);
-    else if (!rc && x->wanted == BACKEND_KILL + 1)
+    else if (!rc && x->wanted == BACKEND_KILL + 1 && !anew)
         rc = pods_request_kill(c, p->name, 1, NULL);
     else if (!rc)
         rc = pods_request_stop(c, p->name, NULL);
@@ -541,7 +537,7 @@ static void advance_end(struct backend_job *j, struct backend_worker *w, struct 
         x->again = clock_mono_ns() + AGAIN_NS;
     }
     x->child = 0;
-    if (x->decided || !x->alloc->made || x->asked >= x->wanted ||
+    if (x->end.known || !x->alloc->made || x->asked >= x->wanted ||
         clock_mono_ns() < x->again)
         return;
     const struct pods_pod *p = pods_news_pod(&k->news, x->alloc->name, w->index);
@@ -563,12 +559,14 @@ static void kubernetes_signal(struct backend_job *j, struct backend_worker *w,
                               enum backend_signal sig)
 {
     struct seat *x = w->own;
-    if (!x || !x->alloc || x->decided)
+    if (!x || !x->alloc || x->end.known)
         return;
     if (sig == BACKEND_PAUSE || sig == BACKEND_RESUME) {
         write_request(j, w, sig == BACKEND_PAUSE ? "pause\n" : "resume\n");
         return;
     }
+    if (sig == BACKEND_KILL && x->alloc->row->kind->recreates)
+        write_request(j, w, "kill\n");
     if (x->wanted < (int)sig + 1)
         x->wanted = (int)sig + 1;
     x->again = 0;
@@ -580,9 +578,10 @@ static void kubernetes_signal(struct backend_job *j, struct backend_worker *w,
 static bool drain(struct kubernetes *k, struct seat *x, struct backend_log *log)
 {
     int64_t until = clock_mono_ns() + DRAIN_NS;
+    struct pods_logs_at at = {x->pod, x->alloc->row->kind->container};
     bool some = false;
     while (!x->logs.whole && clock_mono_ns() < until) {
-        some = pods_logs_read(&x->logs, k->client, k->set, x->pod, true, log) || some;
+        some = pods_logs_read(&x->logs, k->client, k->set, &at, true, log) || some;
         io_http_streams_work(k->set, 50);
     }
     x->logs.whole = true;
@@ -603,9 +602,10 @@ static bool kubernetes_logs(struct backend_job *j, struct backend_worker *w,
         snprintf(x->pod, sizeof(x->pod), "%s", p->name);
     if (!x->pod[0] || x->logs.whole || (p && p->state == PODS_WAITING))
         return false;
-    if (x->decided)
+    struct pods_logs_at at = {x->pod, x->alloc->row->kind->container};
+    if (x->end.known)
         return drain(k, x, log);
-    return pods_logs_read(&x->logs, k->client, k->set, x->pod, x->pod_ended, log);
+    return pods_logs_read(&x->logs, k->client, k->set, &at, x->pod_ended, log);
 }
 
 static void kubernetes_release(struct backend_job *j, struct backend_worker *w)
@@ -634,8 +634,8 @@ static bool remove_all(struct backend_job *j, int64_t worker, bool wait)
     size_t left = 1;
     enum rc rc = RC_OK;
     while (left && now - from < CLEAN_NS) {
-        rc = pods_request_remove(k->client, j->id, worker, now - from > FORCE_NS ? 0 : 1,
-                                 &left, NULL);
+        rc = pods_request_remove(k->client, pods_row_of(j), j->id, worker,
+                                 now - from > FORCE_NS ? 0 : 1, &left, NULL);
         if (!wait || (!rc && !left))
             break;
         nap();
@@ -664,7 +664,8 @@ static void kubernetes_close(struct backend_job *j, bool ended)
     struct kubernetes *k = j->own;
     char *todo = mem_printf("%s/remove/%s", k->dir, j->id);
     if (ended) {
-        enum rc rc = job_file_put(todo, "", 0, 0600, NULL);
+        const char *kind = pods_row_of(j)->kind->name;
+        enum rc rc = job_file_put(todo, kind, strlen(kind), 0600, NULL);
         (void)rc; /* a Job is deleted by Kubernetes itself in a week */
         if (remove_all(j, -1, true))
             unlink(todo);

@@ -67,7 +67,7 @@ char *pods_alloc_ask(const struct backend_job *j)
     return mem_printf("%s/run/" PREFIX "%jd.ask", j->dir, (intmax_t)j->attempt);
 }
 
-/* "pods.2" or "pods.2.3-1" -> the name of the Job. */
+/* "pods.2" or "pods.2.3-1" -> the name of the object. */
 static struct pods_alloc *alloc_new(const struct backend_job *j, const char *file,
                                     const struct kube_options *o)
 {
@@ -77,6 +77,7 @@ static struct pods_alloc *alloc_new(const struct backend_job *j, const char *fil
     for (char *c = a->name; *c; c++)
         if (*c == '.')
             *c = '-';
+    a->row = strchr(file + strlen(PREFIX), '.') ? pods_row_at(0) : pods_row_of(j);
     a->o = o;
     a->stopped = has_file(a, "stop");
     return a;
@@ -109,12 +110,16 @@ static void make_objects(const struct pods_alloc *a)
     struct kube_client *c = NULL;
     struct err err = {0};
     enum job_reason why = WHY_Rejected;
-    char *uid = NULL, *job = read_file(a, "job", NULL);
-    char *secret = read_file(a, "secret", NULL), *service = read_file(a, "service", NULL);
-    struct pods_objects o = {
-        .name = a->name, .job = job, .secret = secret, .service = service};
-    enum rc rc =
-        job && secret ? RC_OK : err_set(&err, RC_IO, "the files of its objects are gone");
+    char *uid = NULL;
+    struct pods_objects o = {.row = a->row,
+                             .name = a->name,
+                             .object = read_file(a, "object", NULL),
+                             .secret = read_file(a, "secret", NULL),
+                             .service = read_file(a, "service", NULL),
+                             .before = read_file(a, "before", NULL)};
+    enum rc rc = o.object && o.secret && (o.before || !a->row->kind->before)
+                     ? RC_OK
+                     : err_set(&err, RC_IO, "the files of its objects are gone");
     if (!rc)
         rc = kube_client_open(a->o, &c, &err);
     if (rc)
@@ -223,16 +228,20 @@ void pods_alloc_forbid(struct pods_alloc *a)
     a->again = 0;
 }
 
-static enum rc write_job(const struct pods_alloc *a, const struct backend_job *j,
-                         const struct backend_launch *at, size_t n, struct err *err)
+static enum rc write_object(const struct pods_alloc *a, const struct backend_job *j,
+                            const struct backend_launch *at, size_t n, struct err *err)
 {
     char *ask = pods_alloc_ask(j);
-    struct buf b;
+    struct buf b, before;
     buf_init(&b, FILE_MAX);
-    enum rc rc = pods_object_job(j, at, n, a->name, ask, &b, err);
+    buf_init(&before, FILE_MAX);
+    enum rc rc = pods_object_make(j, at, n, a->row, a->name, ask, &b, &before, err);
     if (!rc)
-        rc = write_file(a, "job", buf_str(&b), b.n, err);
+        rc = write_file(a, "object", buf_str(&b), b.n, err);
+    if (!rc && before.n)
+        rc = write_file(a, "before", buf_str(&before), before.n, err);
     buf_release(&b);
+    buf_release(&before);
     mem_free(ask);
     return rc;
 }
@@ -242,7 +251,7 @@ static enum rc write_secret(const struct pods_alloc *a, const struct backend_job
 {
     struct buf b;
     buf_init(&b, FILE_MAX);
-    enum rc rc = pods_object_secret(j, at, n, a->name, &b, err);
+    enum rc rc = pods_object_secret(j, at, n, a->row, a->name, &b, err);
     if (!rc)
         rc = write_file(a, "secret", buf_str(&b), b.n, err);
     buf_release(&b);
@@ -255,7 +264,7 @@ static enum rc write_service(const struct pods_alloc *a, const struct backend_jo
 {
     struct buf b;
     buf_init(&b, FILE_MAX);
-    pods_object_service(j, a->name, &b);
+    pods_object_service(j, a->row, a->name, &b);
     enum rc rc = buf_check(&b, err);
     if (!rc)
         rc = write_file(a, "service", buf_str(&b), b.n, err);
@@ -303,10 +312,10 @@ enum rc pods_alloc_create(struct backend_job *j, struct backend_launch *at, size
     struct pods_alloc *a = alloc_new(j, file, o);
     enum rc rc = make_asks(j, at, n, err);
     if (!rc)
-        rc = write_job(a, j, at, n, err);
+        rc = write_object(a, j, at, n, err);
     if (!rc)
         rc = write_secret(a, j, at, n, err);
-    if (!rc && !w->life)
+    if (!rc && !w->life && a->row->kind->service)
         rc = write_service(a, j, err);
     if (!rc)
         rc = write_handles(a, at, n, err);

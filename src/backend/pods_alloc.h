@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/pods_alloc.h - one Job of Kubernetes': it has all workers of an attempt, or one that
- * starts again alone. Its files lie in `run`:
+/* backend/pods_alloc.h - one object of Kubernetes' with pods (pods_kind.h): it has all workers of
+ * an attempt, or, a Job then, one that starts again alone. Its files lie in `run`:
  *
- *     pods.ATTEMPT[.WORKER-LIFE].job, .secret, .service   objects, written before the handles
+ *     pods.ATTEMPT[.WORKER-LIFE].object, .before, .secret, .service   written before the handles
  *     BASE.lock      held by the process that makes them in the cluster
- *     BASE.answer    the Job's uid: it is made, and is never made again
+ *     BASE.answer    the object's uid: it is made, and is never made again
  *     BASE.error     why not: a reason, or an empty line where it may pass, and words
  *     BASE.stop      it is not to be made any more
  *
@@ -16,13 +16,14 @@
 
 #include <sys/types.h>
 
-#include "backend/backend.h"
+#include "backend/pods_kind.h"
 #include "kube/config.h"
 
 struct pods_alloc {
     char *base, *name;            /* owned */
     const struct kube_options *o; /* borrowed */
-    bool made;                    /* the Job is, or was, in the cluster */
+    const struct pods_row *row;   /* its kind */
+    bool made;                    /* the object is, or was, in the cluster */
     int64_t made_at;              /* wall clock, ns */
     bool stopped;
     enum job_reason why; /* refused for good, or never made (UserStopped) */

@@ -31,33 +31,37 @@ int64_t pods_logs_time(struct str line, struct str *text)
 
 /* The server knows whole seconds alone: lines of the last one come again. */
 static void open_stream(struct pods_logs *l, struct kube_client *c,
-                        struct io_http_streams *set, const char *pod, bool ended,
-                        int64_t position)
+                        struct io_http_streams *set, const struct pods_logs_at *of,
+                        bool ended, int64_t position)
 {
     char since[64] = "";
     time_t s = (time_t)(position / SECOND_NS);
     struct tm t;
     if (position > 0 && gmtime_r(&s, &t))
         (void)strftime(since, sizeof(since), "&sinceTime=%Y-%m-%dT%H%%3A%M%%3A%SZ", &t);
-    char *path =
-        mem_printf("/api/v1/namespaces/%s/pods/%s/log?container=worker&follow=%s"
-                   "&timestamps=true%s",
-                   kube_client_config(c)->ns, pod, ended ? "false" : "true", since);
+    char *path = mem_printf("/api/v1/namespaces/%s/pods/%s/log?container=%s&follow=%s"
+                            "&timestamps=true%s",
+                            kube_client_config(c)->ns, of->pod, of->container,
+                            ended ? "false" : "true", since);
     if (kube_client_stream(c, set, path, -1, &l->stream, NULL))
         l->stream = NULL;
     l->ended = ended;
+    l->from = position;
     l->again = clock_mono_ns() + AGAIN_NS;
     mem_free(path);
 }
 
-/* One line, with its end; those that are known already are passed over. */
-static bool add_line(struct backend_log *log, const char *p, size_t n)
+/* One line, with its end; those that are known already are passed over. Two streams of a worker
+ * are written by two threads of its node, so times may go back a little.
+ */
+static bool add_line(const struct pods_logs *l, struct backend_log *log, const char *p,
+                     size_t n)
 {
     struct str text;
     int64_t at = pods_logs_time(str_of(p, n), &text);
-    if (!at || at <= log->position)
+    if (!at || at <= l->from)
         return false;
-    backend_log_add(log, 0, text.p, text.n, at);
+    backend_log_add(log, 0, text.p, text.n, at > log->position ? at : log->position);
     return true;
 }
 
@@ -72,7 +76,7 @@ static bool add_lines(struct pods_logs *l, struct backend_log *log)
         if (!end && !s->over)
             break;
         size_t n = end ? (size_t)(end - from) + 1 : s->body.n - used;
-        some = add_line(log, from, n) || some;
+        some = add_line(l, log, from, n) || some;
         used += n;
     }
     if (used)
@@ -93,14 +97,14 @@ static void take_end(struct pods_logs *l, struct kube_client *c)
 }
 
 bool pods_logs_read(struct pods_logs *l, struct kube_client *c,
-                    struct io_http_streams *set, const char *pod, bool ended,
-                    struct backend_log *log)
+                    struct io_http_streams *set, const struct pods_logs_at *of,
+                    bool ended, struct backend_log *log)
 {
     bool some = false;
     if (l->whole)
         return false;
     if (!l->stream && clock_mono_ns() >= l->again)
-        open_stream(l, c, set, pod, ended, log->position);
+        open_stream(l, c, set, of, ended, log->position);
     io_http_streams_work(set, 0);
     if (l->stream && l->stream->status == 200)
         some = add_lines(l, log);

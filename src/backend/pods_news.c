@@ -50,6 +50,7 @@ void pods_news_print(const struct pods_news *n, struct buf *out)
     for (size_t i = 0; i < n->jobs.n; i++) {
         const struct pods_job *j = &n->jobs.at[i];
         buf_putc(out, 'J');
+        put_number(out, j->kind);
         put_text(out, j->name);
         put_text(out, j->uid);
         put_number(out, j->gone);
@@ -107,11 +108,12 @@ static bool parse_job(const struct str *f, size_t n, struct pods_news *out)
 {
     struct pods_job j = {.gone = false};
     int64_t gone, over;
-    if (n != 6 || !number(f[3], 0, 1, &gone) || !number(f[4], 0, 1, &over))
+    if (n != 7 || !number(f[1], 0, 1000, &j.kind) || !number(f[4], 0, 1, &gone) ||
+        !number(f[5], 0, 1, &over))
         return false;
-    take(j.name, sizeof(j.name), f[1]);
-    take(j.uid, sizeof(j.uid), f[2]);
-    take(j.text, sizeof(j.text), f[5]);
+    take(j.name, sizeof(j.name), f[2]);
+    take(j.uid, sizeof(j.uid), f[3]);
+    take(j.text, sizeof(j.text), f[6]);
     j.gone = gone;
     j.over = over;
     VEC_PUSH(&out->jobs, j);

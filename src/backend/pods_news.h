@@ -9,8 +9,9 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* A Job of ours. */
+/* An object of ours that has pods. */
 struct pods_job {
+    int64_t kind; /* its row in pods_kinds.def */
     char name[PODS_NAME_SIZE], uid[64];
     bool gone, over;
     bool stale; /* as of a pod */
@@ -33,7 +34,7 @@ void pods_news_print(const struct pods_news *n, struct buf *out);
 /* RC_FORMAT: it is not such a text. `out` is filled as far as it goes, to be released. */
 enum rc pods_news_parse(const char *text, size_t size, struct pods_news *out,
                         struct err *err) MUST_CHECK;
-/* NULL: not known. The pod that was made last, of a Job of this name. */
+/* NULL: not known. The pod that was made last, of an object of this name. */
 const struct pods_pod *pods_news_pod(const struct pods_news *n, const char *owner,
                                      int64_t worker);
 const struct pods_job *pods_news_job(const struct pods_news *n, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Job comes first, for the other objects belong to it by its uid; a pod that is stopped gets
+/* The object with the pods comes first, for the others belong to it by its uid; a pod that is stopped gets
  * a deadline that is over, which leaves it there with its output and its exit status.
  */
 #include "backend/pods_requests.h"
@@ -38,7 +38,7 @@ static enum rc apply(struct kube_client *c, const char *group, const char *kind,
     const char *is = node_get_text(node_get_map(r.object, "metadata"), "uid", NULL);
     if (!rc && uid &&
         (!is || strlen(is) > UID_MAX || strspn(is, "0123456789abcdef-") != strlen(is)))
-        rc = err_set(err, RC_CANCELED, "the API server made a Job without a uid");
+        rc = err_set(err, RC_CANCELED, "the API server made a %s without a uid", kind);
     if (!rc && uid)
         *uid = mem_strdup(is);
     kube_reply_release(&r);
@@ -53,29 +53,6 @@ static enum rc apply_part(struct kube_client *c, const char *kind, const char *n
     enum rc rc = apply(c, "/api/v1", kind, name, text, NULL, err);
     mem_free(text);
     return rc ? err_wrap(err, rc, "its %s", kind) : rc;
-}
-
-enum rc pods_request_submit(struct kube_client *c, const struct pods_objects *o,
-                            char **uid, enum job_reason *why, struct err *err)
-{
-    char *is = NULL;
-    enum rc rc = apply(c, "/apis/batch/v1", "jobs", o->name, o->job, &is, err);
-    bool made = rc == RC_OK;
-    if (!rc && o->service)
-        rc = apply_part(c, "services", o->name, o->service, is, err);
-    if (!rc)
-        rc = apply_part(c, "secrets", o->name, o->secret, is, err);
-    if (!rc) {
-        *uid = is;
-        return RC_OK;
-    }
-    mem_free(is);
-    *why = strstr(err->msg, "exceeded quota") ? WHY_QuotaExceeded : WHY_Rejected;
-    if (made && rc != RC_CANCELED) {
-        enum rc again = pods_request_delete(c, o->name, NULL);
-        (void)again; /* it is deleted with the job */
-    }
-    return rc;
 }
 
 /* What is not there needs nothing. */
@@ -118,10 +95,20 @@ enum rc pods_request_kill(struct kube_client *c, const char *pod, int grace_s,
     return delete_object(c, path_of(c, "/api/v1", "pods", pod), body, err);
 }
 
-enum rc pods_request_delete(struct kube_client *c, const char *job, struct err *err)
+static enum rc delete_of(struct kube_client *c, const struct pods_row *r,
+                         const char *resource, const char *name, struct err *err)
 {
-    return delete_object(c, path_of(c, "/apis/batch/v1", "jobs", job),
-                         "{\"propagationPolicy\":\"Background\"}", err);
+    char *group = pods_row_path(r);
+    enum rc rc = delete_object(c, path_of(c, group, resource, name),
+                               "{\"propagationPolicy\":\"Background\"}", err);
+    mem_free(group);
+    return rc;
+}
+
+enum rc pods_request_delete(struct kube_client *c, const struct pods_row *r,
+                            const char *name, struct err *err)
+{
+    return delete_of(c, r, r->resource, name, err);
 }
 
 /* All of a kind that have the job's label. */
@@ -149,11 +136,13 @@ static bool is_of_worker(const char *name, const char *id, int64_t worker)
     return n == 3 && v[1] == worker;
 }
 
-static enum rc delete_jobs(struct kube_client *c, const char *id, int64_t worker,
-                           struct err *err)
+static enum rc delete_all(struct kube_client *c, const struct pods_row *row,
+                          const char *resource, const char *id, int64_t worker,
+                          struct err *err)
 {
     struct kube_reply r;
-    enum rc rc = list(c, "/apis/batch/v1", "jobs", id, &r, err);
+    char *group = pods_row_path(row);
+    enum rc rc = list(c, group, resource, id, &r, err);
     const struct node *items = rc ? NULL : node_get_list(r.object, "items");
     for (size_t i = 0; items && i < items->list.n && !rc; i++) {
         const struct node *meta = node_get_map(items->list.at[i], "metadata");
@@ -161,9 +150,23 @@ static enum rc delete_jobs(struct kube_client *c, const char *id, int64_t worker
         if (node_get_text(meta, "deletionTimestamp", NULL) || !str_starts(name, id))
             continue;
         if (worker < 0 || is_of_worker(name, id, worker))
-            rc = pods_request_delete(c, name, err);
+            rc = delete_of(c, row, resource, name, err);
     }
     kube_reply_release(&r);
+    mem_free(group);
+    return rc == RC_NOTFOUND ? RC_OK : rc; /* a cluster without this kind has none */
+}
+
+/* Workers that started again alone are Jobs in every kind. */
+static enum rc delete_objects(struct kube_client *c, const struct pods_row *r,
+                              const char *id, int64_t worker, struct err *err)
+{
+    const struct pods_row *plain = pods_row_at(0);
+    enum rc rc = delete_all(c, plain, plain->resource, id, worker, err);
+    if (!rc && r != plain)
+        rc = delete_all(c, r, r->resource, id, worker, err);
+    if (!rc && r->kind->before)
+        rc = delete_all(c, r, r->kind->before, id, worker, err);
     return rc;
 }
 
@@ -186,9 +189,116 @@ static enum rc delete_pods(struct kube_client *c, const char *id, int64_t worker
     return rc;
 }
 
-enum rc pods_request_remove(struct kube_client *c, const char *id, int64_t worker,
-                            int grace_s, size_t *left, struct err *err)
+enum rc pods_request_remove(struct kube_client *c, const struct pods_row *r,
+                            const char *id, int64_t worker, int grace_s, size_t *left,
+                            struct err *err)
 {
-    enum rc rc = delete_jobs(c, id, worker, err);
+    enum rc rc = delete_objects(c, r, id, worker, err);
     return rc ? rc : delete_pods(c, id, worker, grace_s, left, err);
+}
+
+/* What the object needed first is from now on part of it. */
+static enum rc own_before(struct kube_client *c, const struct pods_objects *o,
+                          const char *uid, struct err *err)
+{
+    char *group = pods_row_path(o->row);
+    char *path = path_of(c, group, o->row->kind->before, o->name);
+    struct kube_reply r;
+    struct buf b;
+    buf_init(&b, 4096);
+    struct json_out j = {.out = &b};
+    json_open(&j, NULL, '{');
+    json_open(&j, "metadata", '{');
+    json_open(&j, "ownerReferences", '[');
+    pods_object_reference(&j, o->row, o->name, uid);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_close(&j, '}');
+    struct kube_call q = {.method = "PATCH",
+                          .path = path,
+                          .type = "application/merge-patch+json",
+                          .body = buf_str(&b)};
+    enum rc rc = kube_client_call(c, &q, &r, err);
+    kube_reply_release(&r);
+    buf_release(&b);
+    mem_free(path);
+    mem_free(group);
+    return rc;
+}
+
+/* The others belong to the object, or are made for it. */
+static enum rc apply_parts(struct kube_client *c, const struct pods_objects *o,
+                           const char *uid, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (o->before)
+        rc = own_before(c, o, uid, err);
+    if (!rc && o->service)
+        rc = apply_part(c, "services", o->name, o->service, uid, err);
+    return rc ? rc : apply_part(c, "secrets", o->name, o->secret, uid, err);
+}
+
+/* A kind whose operator is not installed: said before anything is made. */
+static enum rc probe_kind(struct kube_client *c, const struct pods_row *r,
+                          struct err *err)
+{
+    char *path = pods_row_path(r);
+    struct kube_call q = {.method = "GET", .path = path};
+    struct kube_reply a;
+    enum rc rc = kube_client_call(c, &q, &a, err);
+    const struct node *list = rc ? NULL : node_get_list(a.object, "resources");
+    bool there = false;
+    for (size_t i = 0; list && i < list->list.n; i++)
+        there = there ||
+                strcmp(node_get_text(list->list.at[i], "name", ""), r->resource) == 0;
+    if (rc == RC_NOTFOUND || (!rc && !there))
+        rc = err_set(err, RC_UNSUPPORTED,
+                     "the cluster has no %s of %s/%s: install its operator, or leave "
+                     "'kind=%s' away",
+                     r->resource, r->group, r->version, r->kind->name);
+    kube_reply_release(&a);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc apply_object(struct kube_client *c, const struct pods_objects *o,
+                            char **uid, struct err *err)
+{
+    const struct pods_row *r = o->row;
+    char *group = pods_row_path(r);
+    enum rc rc = r == pods_row_at(0) ? RC_OK : probe_kind(c, r, err);
+    if (!rc && o->before)
+        rc = apply(c, group, r->kind->before, o->name, o->before, NULL, err);
+    if (!rc)
+        rc = apply(c, group, r->resource, o->name, o->object, uid, err);
+    mem_free(group);
+    return rc;
+}
+
+/* Nothing stays of what was refused. */
+static void delete_made(struct kube_client *c, const struct pods_objects *o)
+{
+    enum rc rc = pods_request_delete(c, o->row, o->name, NULL);
+    if (o->before)
+        rc = delete_of(c, o->row, o->row->kind->before, o->name, NULL);
+    (void)rc; /* it is deleted with the job */
+}
+
+enum rc pods_request_submit(struct kube_client *c, const struct pods_objects *o,
+                            char **uid, enum job_reason *why, struct err *err)
+{
+    char *is = NULL;
+    enum rc rc = apply_object(c, o, &is, err);
+    bool made = rc == RC_OK || o->before;
+    if (!rc)
+        rc = apply_parts(c, o, is, err);
+    if (!rc) {
+        *uid = is;
+        return RC_OK;
+    }
+    mem_free(is);
+    *why = strstr(err->msg, "exceeded quota") ? WHY_QuotaExceeded : WHY_Rejected;
+    if (made && rc != RC_CANCELED)
+        delete_made(c, o);
+    return rc;
 }

@@ -5,16 +5,17 @@
 #ifndef BACKEND_PODS_REQUESTS_H
 #define BACKEND_PODS_REQUESTS_H
 
-#include "backend/backend.h"
+#include "backend/pods_kind.h"
 #include "kube/client.h"
 
-/* Objects of an attempt, as JSON; `service` NULL: it is there already. */
+/* Objects of an attempt, as JSON; `before` and `service` may be NULL: none is needed. */
 struct pods_objects {
-    const char *name; /* of the Job and its Secret */
-    const char *job, *secret, *service;
+    const struct pods_row *row;
+    const char *name; /* of the object and of its Secret */
+    const char *object, *secret, *service, *before;
 };
-/* Makes them, the Job first. *uid: of the Job, for mem_free(). RC_CANCELED: it may pass; else
- * *why says which end of the job this is, and none of them is left.
+/* Makes them, what the others belong to first. *uid: of the object, for mem_free(). RC_CANCELED:
+ * it may pass; else *why says which end of the job this is, and none of them is left.
  */
 enum rc pods_request_submit(struct kube_client *c, const struct pods_objects *o,
                             char **uid, enum job_reason *why, struct err *err) MUST_CHECK;
@@ -25,11 +26,14 @@ enum rc pods_request_stop(struct kube_client *c, const char *pod,
 /* Deletes it; it has so many seconds (0: at once, without asking its node). */
 enum rc pods_request_kill(struct kube_client *c, const char *pod, int grace_s,
                           struct err *err) MUST_CHECK;
-/* Deletes a Job and all that is part of it. */
-enum rc pods_request_delete(struct kube_client *c, const char *job,
+/* Deletes an object and all that is part of it. */
+enum rc pods_request_delete(struct kube_client *c, const struct pods_row *r,
+                            const char *name, struct err *err) MUST_CHECK;
+/* Deletes all objects of one of our jobs, which are of this kind; *left: pods that are still
+ * there.
+ */
+enum rc pods_request_remove(struct kube_client *c, const struct pods_row *r,
+                            const char *id, int64_t worker, int grace_s, size_t *left,
                             struct err *err) MUST_CHECK;
-/* Deletes all objects of one of our jobs; *left: pods that are still there. */
-enum rc pods_request_remove(struct kube_client *c, const char *id, int64_t worker,
-                            int grace_s, size_t *left, struct err *err) MUST_CHECK;
 
 #endif

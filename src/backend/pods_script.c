@@ -6,10 +6,10 @@
 /* The first process of a container: a signal to it is for all that the worker started, and it
  * stays until they have ended. Names of pods resolve a moment behind their start, so workers
  * wait until they can see the first; an image without getent goes on at once. A worker that
- * is to pause is told by a file.
+ * is to pause, or to end at once, is told by a file.
  */
 const char pods_script_run[] =
-    "n=$JOB_COMPLETION_INDEX\n"
+    "n=$((JOB_COMPLETION_INDEX + ${" PODS_FIRST ":-0})); unset " PODS_FIRST "\n"
     ". " PODS_START "/worker-$n\n"
     "if [ \"${WORLD_SIZE:-1}\" -gt 1 ] && command -v getent >/dev/null 2>&1; then\n"
     "    i=0\n"
@@ -23,7 +23,9 @@ const char pods_script_run[] =
     "    word=; read -r word <" PODS_ASK "/$n || continue\n"
     "    [ \"$word\" = \"$last\" ] && continue\n"
     "    last=$word\n"
-    "    case $word in pause) kill -s STOP -- -1 ;; resume) kill -s CONT -- -1 ;; esac\n"
+    "    case $word in\n"
+    "    pause) kill -s STOP -- -1 ;; resume) kill -s CONT -- -1 ;; kill) kill -s KILL -- -1 ;;\n"
+    "    esac\n"
     "done) </dev/null >/dev/null 2>&1 &\n"
     "while :; do wait $p; s=$?; kill -s 0 $p 2>/dev/null || break; done\n"
     "while [ \"$t\" ] && kill -s 0 -- -1 2>/dev/null; do\n"

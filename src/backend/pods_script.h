@@ -9,7 +9,8 @@
 #include "backend/backend.h"
 
 #define PODS_START "/trainyard/start" /* where these texts are in a pod */
-#define PODS_ASK "/trainyard/ask"     /* requests to pause and to go on */
+#define PODS_ASK "/trainyard/ask"     /* requests to pause, to go on, to end at once */
+#define PODS_FIRST "TRAINYARD_FIRST"  /* of workers whose numbers begin behind 0 */
 
 extern const char pods_script_run[];
 /* Variables, working directory and command of a worker. */

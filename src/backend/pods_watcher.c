@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three watches feed one table of jobs; a job whose entry changed has its file written anew. What
+/* One watch per kind of object, one of pods and one of events feed one table of jobs; a job whose entry changed has its file written anew. What
  * a new list does not have any more is gone. A job of which nothing is left is forgotten
  * after ten minutes, when its supervisor has long read so.
  */
@@ -32,7 +32,8 @@
 #define WHERE_MAX (1 << 16)
 #define NEWS_MAX (64 << 20)
 
-enum { JOBS, PODS, EVENTS, KINDS };
+enum { PODS, EVENTS, OBJECTS }; /* from there on: objects of pods_kinds.def */
+#define PARTS_MAX 16
 
 struct entry {
     char *id; /* owned */
@@ -55,7 +56,7 @@ struct watcher {
     char *query; /* owned */
     struct kube_client *client;
     struct io_http_streams *set;
-    struct part parts[KINDS];
+    struct part parts[PARTS_MAX]; /* those with a path are in use */
     VEC(struct entry *) jobs;
     char said[400]; /* what `state` has now */
 };
@@ -100,10 +101,11 @@ static void change_pod(struct entry *e, enum kube_event type, const struct node 
         e->news.pods.at[i] = p;
 }
 
-static void change_job(struct entry *e, enum kube_event type, const struct node *object)
+static void change_job(struct entry *e, int64_t kind, enum kube_event type,
+                       const struct node *object)
 {
     const struct node *meta = node_get_map(object, "metadata");
-    struct pods_job j = {.gone = type == KUBE_DELETED};
+    struct pods_job j = {.kind = kind, .gone = type == KUBE_DELETED};
     size_t i = 0;
     snprintf(j.name, sizeof(j.name), "%s", node_get_text(meta, "name", ""));
     snprintf(j.uid, sizeof(j.uid), "%s", node_get_text(meta, "uid", ""));
@@ -161,7 +163,7 @@ static void on_change(void *arg, enum kube_event type, const struct node *object
     if (e && p == &w->parts[PODS])
         change_pod(e, type, object);
     else if (e)
-        change_job(e, type, object);
+        change_job(e, p - &w->parts[OBJECTS], type, object);
 }
 
 static void on_relist(void *arg)
@@ -173,8 +175,9 @@ static void on_relist(void *arg)
         struct pods_news *n = &w->jobs.at[i]->news;
         for (size_t k = 0; p == &w->parts[PODS] && k < n->pods.n; k++)
             n->pods.at[k].stale = true;
-        for (size_t k = 0; p == &w->parts[JOBS] && k < n->jobs.n; k++)
-            n->jobs.at[k].stale = true;
+        for (size_t k = 0; p >= &w->parts[OBJECTS] && k < n->jobs.n; k++)
+            if (n->jobs.at[k].kind == p - &w->parts[OBJECTS])
+                n->jobs.at[k].stale = true;
     }
 }
 
@@ -260,9 +263,15 @@ static void write_news(struct watcher *w)
 /* Events are for people alone: without leave to see them all else works. */
 static void write_state(struct watcher *w)
 {
-    const struct part *jobs = &w->parts[JOBS], *pods = &w->parts[PODS];
-    int64_t listed = jobs->listed < pods->listed ? jobs->listed : pods->listed;
-    const char *why = jobs->watch.why[0] ? jobs->watch.why : pods->watch.why;
+    int64_t listed = INT64_MAX;
+    const char *why = "";
+    for (size_t i = 0; i < PARTS_MAX; i++) {
+        const struct part *p = &w->parts[i];
+        if (!p->path || i == EVENTS)
+            continue;
+        listed = p->listed < listed ? p->listed : listed;
+        why = p->watch.why[0] && !(i > OBJECTS && p->watch.absent) ? p->watch.why : why;
+    }
     char text[sizeof(w->said)];
     snprintf(text, sizeof(text), "%jd %.300s", (intmax_t)listed, why);
     if (strcmp(text, w->said) == 0)
@@ -295,11 +304,18 @@ static bool remove_ended(struct watcher *w)
         size_t left = 1;
         if (f->d_name[0] == '.')
             continue;
-        char *path = fs_join(dir, f->d_name);
-        if (pods_request_remove(w->client, f->d_name, -1, 1, &left, NULL) || left)
+        char *path = fs_join(dir, f->d_name), *kind = NULL;
+        size_t n = 0;
+        if (fs_read(path, 100, &kind, &n, NULL))
+            kind = NULL;
+        const struct pods_row *r = pods_row_find(kind);
+        if (pods_request_remove(w->client, r ? r : pods_row_at(0), f->d_name, -1, 1,
+                                &left, NULL) ||
+            left)
             none = false;
         else
             unlink(path);
+        mem_free(kind);
         mem_free(path);
     }
     if (d)
@@ -308,12 +324,45 @@ static bool remove_ended(struct watcher *w)
     return none;
 }
 
+static void set_part(struct watcher *w, size_t i, const char *group, const char *resource)
+{
+    struct part *p = &w->parts[i];
+    p->w = w;
+    p->path = mem_printf("%s/namespaces/%s/%s", group, kube_client_config(w->client)->ns,
+                         resource);
+    p->watch = (struct kube_watch){
+        .path = p->path,
+        .query = i == EVENTS ? "" : w->query,
+        .client = w->client,
+        .set = w->set,
+        .user = {
+            .relist = on_relist, .change = on_change, .listed = on_listed, .arg = p}};
+}
+
+/* Kinds that jobs have come to use; the first is always watched. */
+static void add_kinds(struct watcher *w)
+{
+    const struct pods_row *r;
+    for (size_t i = 0; (r = pods_row_at(i)) && OBJECTS + i < PARTS_MAX; i++) {
+        if (w->parts[OBJECTS + i].path)
+            continue;
+        char *file = mem_printf("%s/kinds/%s", w->dir, r->kind->name);
+        char *group = pods_row_path(r);
+        if (!i || fs_exists(file))
+            set_part(w, OBJECTS + i, group, r->resource);
+        mem_free(group);
+        mem_free(file);
+    }
+}
+
 static void watch_all(struct watcher *w)
 {
     int64_t looked = clock_mono_ns(), alone = 0;
     for (;;) {
-        for (size_t i = 0; i < KINDS; i++)
-            kube_watch_step(&w->parts[i].watch);
+        add_kinds(w);
+        for (size_t i = 0; i < PARTS_MAX; i++)
+            if (w->parts[i].path)
+                kube_watch_step(&w->parts[i].watch);
         write_news(w);
         write_state(w);
         io_http_streams_work(w->set, WORK_MS);
@@ -330,28 +379,9 @@ static void watch_all(struct watcher *w)
     }
 }
 
-static void set_parts(struct watcher *w)
-{
-    static const char *const groups[KINDS] = {"/apis/batch/v1", "/api/v1", "/api/v1"};
-    static const char *const kinds[KINDS] = {"jobs", "pods", "events"};
-    const char *ns = kube_client_config(w->client)->ns;
-    for (size_t i = 0; i < KINDS; i++) {
-        struct part *p = &w->parts[i];
-        p->w = w;
-        p->path = mem_printf("%s/namespaces/%s/%s", groups[i], ns, kinds[i]);
-        p->watch = (struct kube_watch){
-            .path = p->path,
-            .query = i == EVENTS ? "" : w->query,
-            .client = w->client,
-            .set = w->set,
-            .user = {
-                .relist = on_relist, .change = on_change, .listed = on_listed, .arg = p}};
-    }
-}
-
 static void watcher_release(struct watcher *w)
 {
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < PARTS_MAX; i++) {
         kube_watch_release(&w->parts[i].watch);
         mem_free(w->parts[i].path);
     }
@@ -406,8 +436,10 @@ static enum rc begin_watching(struct watcher *w, struct err *err)
     w->set = io_http_streams_create();
     if (!rc && !w->set)
         rc = err_set(err, RC_NOMEM, "no memory for connections");
-    if (!rc)
-        set_parts(w);
+    if (!rc) {
+        set_part(w, PODS, "/api/v1", "pods");
+        set_part(w, EVENTS, "/api/v1", "events");
+    }
     mem_free(text);
     return rc;
 }
@@ -472,6 +504,17 @@ enum rc pods_watcher_place(const char *jobs_dir, const struct kube_options *o,
     mem_free(where);
     mem_free(jobs);
     mem_free(key);
+    return rc;
+}
+
+enum rc pods_watcher_add(const char *dir, const struct pods_row *kind, struct err *err)
+{
+    char *kinds = fs_join(dir, "kinds"), *path = fs_join(kinds, kind->kind->name);
+    enum rc rc = fs_exists(path) ? RC_OK : fs_mkdirs(kinds, 0700, err);
+    if (!rc && !fs_exists(path))
+        rc = job_file_put(path, "", 0, 0600, err);
+    mem_free(path);
+    mem_free(kinds);
     return rc;
 }
 

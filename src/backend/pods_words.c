@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/pods_kind.h"
 #include "backend/pods_objects.h"
 #include "base/str.h"
 #include "kube/credential.h"
@@ -123,17 +124,43 @@ static void read_end(const struct node *status, const struct node *ended,
     read_eviction(status, p);
 }
 
-static const struct node *container_state(const struct node *status, const char *key)
+/* A pod may have containers that others put there: ours has the name of its kind. */
+static const struct node *our_container(const struct node *status)
 {
     const struct node *list = node_get_list(status, "containerStatuses");
-    const struct node *first = list && list->list.n ? list->list.at[0] : NULL;
-    return node_get_map(node_get_map(first, "state"), key);
+    const struct pods_row *r;
+    for (size_t i = 0; list && i < list->list.n; i++)
+        for (size_t k = 0; (r = pods_row_at(k)); k++)
+            if (strcmp(node_get_text(list->list.at[i], "name", ""), r->kind->container) ==
+                0)
+                return list->list.at[i];
+    return list && list->list.n ? list->list.at[0] : NULL;
+}
+
+static const struct node *container_state(const struct node *status, const char *key)
+{
+    return node_get_map(node_get_map(our_container(status), "state"), key);
+}
+
+/* Operators of Kubeflow's count the pods of each role. */
+static bool read_replica(const struct node *labels, int64_t *out)
+{
+    const char *role = node_get_text(labels, "training.kubeflow.org/replica-type", "");
+    const char *index =
+        node_get_text(labels, "training.kubeflow.org/replica-index", NULL);
+    const char *by = node_get_text(labels, "training.kubeflow.org/operator-name", "");
+    if (!index || !str_to_i64(str_c(index), out) || *out < 0)
+        return false;
+    /* mpi-operator counts the launcher as one of them */
+    *out += strcmp(role, "worker") == 0 && strcmp(by, "mpi-operator") != 0;
+    return true;
 }
 
 static bool read_worker(const struct node *meta, int64_t *out)
 {
     static const char *const names[] = {PODS_LABEL_WORKER,
-                                        "batch.kubernetes.io/job-completion-index"};
+                                        "batch.kubernetes.io/job-completion-index",
+                                        "volcano.sh/task-index"};
     static const char *const maps[] = {"labels", "annotations"};
     for (size_t m = 0; m < ARRAY_LEN(maps); m++)
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -141,7 +168,7 @@ static bool read_worker(const struct node *meta, int64_t *out)
             if (text && str_to_i64(str_c(text), out) && *out >= 0)
                 return true;
         }
-    return false;
+    return read_replica(node_get_map(meta, "labels"), out);
 }
 
 bool pods_pod_read(const struct node *object, struct pods_pod *out)
@@ -174,9 +201,14 @@ bool pods_pod_read(const struct node *object, struct pods_pod *out)
 
 bool pods_job_read(const struct node *object, char text[PODS_TEXT_SIZE])
 {
-    static const char *const ends[] = {"Complete", "Failed"};
+    static const char *const ends[] = {"Complete", "Completed", "Succeeded", "Failed"};
     const struct node *status = node_get_map(object, "status"), *c;
-    copy(text, PODS_TEXT_SIZE, "");
+    const struct node *state = node_get_map(status, "state"); /* Volcano's */
+    copy(text, PODS_TEXT_SIZE, node_get_text(state, "message", ""));
+    const char *phase = node_get_text(state, "phase", "");
+    if (strcmp(phase, "Aborted") == 0 || strcmp(phase, "Terminated") == 0 ||
+        strcmp(phase, "Completed") == 0 || strcmp(phase, "Failed") == 0)
+        return true;
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         c = condition(status, ends[i]);
         if (c && is_true(c)) {

@@ -18,7 +18,7 @@ enum pods_state {
 
 /* A pod, as far as we look at it. */
 struct pods_pod {
-    char owner[PODS_NAME_SIZE]; /* the Job */
+    char owner[PODS_NAME_SIZE]; /* the object that it is part of */
     int64_t worker;             /* -1: it is not known */
     char name[PODS_NAME_SIZE], uid[64], node[64];
     enum pods_state state;
@@ -34,7 +34,7 @@ struct pods_pod {
 
 /* False: no pod of ours. */
 bool pods_pod_read(const struct node *object, struct pods_pod *out);
-/* Of a Job: has it ended? `text` says what there is to say. */
+/* Of an object with pods, of any kind: has it ended? `text` says what there is to say. */
 bool pods_job_read(const struct node *object, char text[PODS_TEXT_SIZE]);
 
 #endif

@@ -25,6 +25,7 @@
 #include "backend/shim.h"
 #include "backend/slurm_alloc.h"
 #include "backend/slurm_batch.h"
+#include "backend/verdict.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -57,9 +58,7 @@ struct slurm {
 struct seat {
     struct slurm_alloc
         *alloc; /* borrowed from the job; NULL: its handle cannot be read */
-    bool decided;
-    enum backend_state state;
-    struct backend_exit exit;
+    struct backend_verdict end;
     int64_t since; /* monotonic ns: its end was seen, Slurm's word is waited for; 0: no */
 };
 
@@ -117,16 +116,6 @@ static int64_t slurm_port(const struct backend_job *j)
     return PORT_FIRST + (int64_t)(hash_xxh3(text, (size_t)n) % PORT_COUNT);
 }
 
-static bool roles_differ(const struct job_spec *s)
-{
-    for (size_t i = 1; i < s->n_roles; i++)
-        if (s->roles[i].cpu_milli != s->roles[0].cpu_milli ||
-            s->roles[i].memory != s->roles[0].memory ||
-            s->roles[i].gpu != s->roles[0].gpu)
-            return true;
-    return false;
-}
-
 static void take_seat(struct backend_worker *w, struct slurm_alloc *a)
 {
     struct seat *x = mem_calloc(1, sizeof(*x));
@@ -145,7 +134,7 @@ static enum rc slurm_start(struct backend_job *j, struct backend_launch *at, siz
         return err_set(err, RC_UNSUPPORTED,
                        "jobs of a server's users are isolated, which the slurm backend "
                        "cannot do: they would run in Slurm as the server's own user");
-    if (n > 1 && roles_differ(j->spec))
+    if (n > 1 && job_spec_roles_differ(j->spec))
         j->warn(j, "roles ask for different resources; a Slurm allocation gives each "
                    "worker what the largest asks for");
     enum rc rc = slurm_alloc_create(j, at, n, &a, err);
@@ -185,55 +174,6 @@ static char *beside(const struct backend_worker *w, const char *ending)
         text = NULL;
     mem_free(path);
     return text;
-}
-
-static enum backend_state decide(struct seat *x, enum backend_state state,
-                                 struct backend_exit *out)
-{
-    x->decided = true;
-    x->state = state;
-    x->exit = *out;
-    return state;
-}
-
-/* As decide(), of what only Slurm's words tell: written down first. */
-static enum backend_state decide_for_good(const struct backend_worker *w, struct seat *x,
-                                          enum backend_state state,
-                                          struct backend_exit *out)
-{
-    char *path = mem_printf("%s.verdict", w->handle);
-    char *text = mem_printf("%d %d %d %s\n%s", state == BACKEND_ENDED, out->code,
-                            out->signal, job_reason_name(out->why), out->text);
-    enum rc rc = job_file_put(path, text, strlen(text), 0600, NULL);
-    (void)rc; /* the next supervisor asks Slurm again */
-    mem_free(text);
-    mem_free(path);
-    return decide(x, state, out);
-}
-
-static bool read_verdict(const struct backend_worker *w, struct seat *x)
-{
-    char *text = beside(w, "verdict");
-    struct str rest = str_c(text ? text : ""), words, part;
-    struct backend_exit e = {.code = -1};
-    int64_t v[3] = {0};
-    size_t n = 0;
-    bool good = text && str_split(&rest, '\n', &words);
-    for (; good && n < ARRAY_LEN(v); n++)
-        good = str_split(&words, ' ', &part) && str_to_i64(part, &v[n]);
-    char *reason = mem_strndup(words.p && good ? words.p : "", good ? words.n : 0);
-    if (good && *reason)
-        good = job_reason_find(reason, &e.why);
-    if (good) {
-        e.code = (int)v[1];
-        e.signal = (int)v[2];
-        e.out_of_memory = e.why == WHY_OutOfMemory;
-        snprintf(e.text, sizeof(e.text), "%.*s", (int)rest.n, rest.p);
-        decide(x, v[0] ? BACKEND_ENDED : BACKEND_LOST, &e);
-    }
-    mem_free(reason);
-    mem_free(text);
-    return good;
 }
 
 static void describe_over(const struct slurm_alloc *a, struct backend_exit *out)
@@ -308,7 +248,7 @@ static enum backend_state end_of_alloc(struct backend_worker *w, struct seat *x,
     *out = (struct backend_exit){.code = -1, .signal = SIGKILL};
     if (a->stopped) { /* as we asked */
         out->signal = SIGTERM;
-        return decide(x, BACKEND_ENDED, out);
+        return backend_verdict_set(&x->end, BACKEND_ENDED, out);
     }
     out->why = a->state ? a->state->why : WHY_NodeFailure;
     describe_over(a, out);
@@ -316,7 +256,7 @@ static enum backend_state end_of_alloc(struct backend_worker *w, struct seat *x,
         describe_memory(a, out);
     else if (out->why == WHY_NodeFailure)
         add_last_words(a, out);
-    return decide_for_good(w, x, BACKEND_LOST, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_LOST, out);
 }
 
 static void hurry(struct backend_job *j)
@@ -348,7 +288,7 @@ static enum backend_state ended_by_slurm(struct backend_job *j, struct backend_w
                  "the time of Slurm job %jd was nearly over, so it was told to stop; "
                  "with --retries it starts again from what it saved",
                  (intmax_t)a->number);
-        return decide(x, BACKEND_ENDED, out);
+        return backend_verdict_set(&x->end, BACKEND_ENDED, out);
     }
     if (awaits_word(j, x))
         return BACKEND_RUNNING;
@@ -359,7 +299,7 @@ static enum backend_state ended_by_slurm(struct backend_job *j, struct backend_w
         out->why = a->state->why;
         describe_over(a, out);
     } else if (told != SIGTERM) {
-        return decide(x, BACKEND_ENDED, out);
+        return backend_verdict_set(&x->end, BACKEND_ENDED, out);
     } else {
         bool preempted = slurm_news_preempted(a->number);
         out->why = preempted ? WHY_Preempted : WHY_Evicted;
@@ -367,7 +307,7 @@ static enum backend_state ended_by_slurm(struct backend_job *j, struct backend_w
                  (intmax_t)a->number,
                  preempted ? ": its nodes are for another job (preempted)" : "");
     }
-    return decide_for_good(w, x, BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
 }
 
 static enum backend_state recorded_end(struct backend_job *j, struct backend_worker *w,
@@ -388,7 +328,7 @@ static enum backend_state recorded_end(struct backend_job *j, struct backend_wor
     if (text)
         snprintf(out->text, sizeof(out->text), "%s", text);
     mem_free(text);
-    return decide(x, BACKEND_ENDED, out);
+    return backend_verdict_set(&x->end, BACKEND_ENDED, out);
 }
 
 static void note_node(struct backend_job *j, struct backend_worker *w)
@@ -433,7 +373,7 @@ static enum backend_state requeued(struct backend_worker *w, struct seat *x,
     snprintf(out->text, sizeof(out->text), "Slurm put job %jd back into its queue (%s)",
              (intmax_t)x->alloc->number, x->alloc->reason);
     slurm_alloc_signal(x->alloc, BACKEND_DESTROY, false);
-    return decide_for_good(w, x, BACKEND_LOST, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_LOST, out);
 }
 
 static enum backend_state waiting(struct backend_job *j, struct backend_worker *w,
@@ -447,7 +387,7 @@ static enum backend_state waiting(struct backend_job *j, struct backend_worker *
     out->code = -1;
     out->why = WHY_Unschedulable;
     slurm_alloc_signal(a, BACKEND_DESTROY, false);
-    return decide_for_good(w, x, BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
 }
 
 /* sbatch refused it, or it was stopped before. */
@@ -462,7 +402,7 @@ static enum backend_state never_submitted(struct backend_worker *w, struct seat 
         out->why = a->why;
     if (out->why != WHY_None)
         snprintf(out->text, sizeof(out->text), "Slurm does not take it: %.300s", a->text);
-    return decide_for_good(w, x, BACKEND_ENDED, out);
+    return backend_verdict_keep(&x->end, w->handle, BACKEND_ENDED, out);
 }
 
 /* News that are older than the worker's start say nothing about it. */
@@ -483,9 +423,9 @@ static enum backend_state slurm_poll(struct backend_job *j, struct backend_worke
     struct backend_shim_exit e;
     if (!x || !x->alloc)
         return BACKEND_LOST;
-    if (x->decided || read_verdict(w, x)) {
-        *out = x->exit;
-        return x->state;
+    if (backend_verdict_find(&x->end, w->handle)) {
+        *out = x->end.exit;
+        return x->end.state;
     }
     struct slurm_alloc *a = x->alloc;
     char *run = mem_printf("%s.shim", w->handle);
@@ -617,7 +557,7 @@ static void slurm_signal(struct backend_job *j, struct backend_worker *w,
                          enum backend_signal sig)
 {
     struct seat *x = w->own;
-    if (!x || !x->alloc || x->decided)
+    if (!x || !x->alloc || x->end.known)
         return;
     char *run = mem_printf("%s.shim", w->handle);
     write_request(w, sig);

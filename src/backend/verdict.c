@@ -10,17 +10,27 @@
 
 #define VERDICT_MAX 4096
 
-void backend_verdict_write(const char *handle, enum backend_state state,
-                           const struct backend_exit *e)
+enum backend_state backend_verdict_set(struct backend_verdict *v,
+                                       enum backend_state state,
+                                       const struct backend_exit *e)
+{
+    *v = (struct backend_verdict){.known = true, .state = state, .exit = *e};
+    return state;
+}
+
+enum backend_state backend_verdict_keep(struct backend_verdict *v, const char *handle,
+                                        enum backend_state state,
+                                        const struct backend_exit *e)
 {
     char *path = mem_printf("%s.verdict", handle);
     char *text =
         mem_printf("%d %d %d %jd %s\n%s", state == BACKEND_ENDED, e->code, e->signal,
                    (intmax_t)e->ended, job_reason_name(e->why), e->text);
     enum rc rc = job_file_put(path, text, strlen(text), 0600, NULL);
-    (void)rc;
+    (void)rc; /* the next supervisor asks again */
     mem_free(text);
     mem_free(path);
+    return backend_verdict_set(v, state, e);
 }
 
 /* "1 0 0 0 REASON" */
@@ -43,21 +53,28 @@ static bool parse_words(struct str words, enum backend_state *state,
     return good;
 }
 
-bool backend_verdict_read(const char *handle, enum backend_state *state,
-                          struct backend_exit *e)
+static bool parse_verdict(struct str text, struct backend_verdict *v)
 {
+    struct str words;
+    v->exit = (struct backend_exit){.code = -1};
+    if (!str_split(&text, '\n', &words) || !parse_words(words, &v->state, &v->exit))
+        return false;
+    snprintf(v->exit.text, sizeof(v->exit.text), "%.*s", (int)text.n,
+             text.n ? text.p : "");
+    return true;
+}
+
+bool backend_verdict_find(struct backend_verdict *v, const char *handle)
+{
+    if (v->known)
+        return true;
     char *path = mem_printf("%s.verdict", handle), *text = NULL;
     size_t n = 0;
-    struct str words, rest = {0};
-    bool there = fs_exists(path) && fs_read(path, VERDICT_MAX, &text, &n, NULL) == RC_OK;
-    if (there) {
-        *e = (struct backend_exit){.code = -1};
-        rest = str_of(text, n);
-        there = str_split(&rest, '\n', &words) && parse_words(words, state, e);
-    }
-    if (there)
-        snprintf(e->text, sizeof(e->text), "%.*s", (int)rest.n, rest.n ? rest.p : "");
+    struct backend_verdict is = {.known = true};
+    if (fs_exists(path) && fs_read(path, VERDICT_MAX, &text, &n, NULL) == RC_OK &&
+        parse_verdict(str_of(text, n), &is))
+        *v = is;
     mem_free(text);
     mem_free(path);
-    return there;
+    return v->known;
 }

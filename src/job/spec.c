@@ -218,6 +218,16 @@ int64_t job_spec_worker_find(const struct job_spec *s, const char *name)
     return -1;
 }
 
+bool job_spec_roles_differ(const struct job_spec *s)
+{
+    for (size_t i = 1; i < s->n_roles; i++)
+        if (s->roles[i].cpu_milli != s->roles[0].cpu_milli ||
+            s->roles[i].memory != s->roles[0].memory ||
+            s->roles[i].gpu != s->roles[0].gpu)
+            return true;
+    return false;
+}
+
 /* What follows from the bound struct. */
 static void derive(struct job_spec *out)
 {

@@ -75,6 +75,8 @@ const struct job_spec_role *job_spec_role_of(const struct job_spec *s, int64_t w
                                              int64_t *index);
 /* The worker that is "master-0" or "worker-2"; -1: none. */
 int64_t job_spec_worker_find(const struct job_spec *s, const char *name);
+/* Do they ask for different resources? */
+bool job_spec_roles_differ(const struct job_spec *s);
 
 /* One line of JSON that job_spec_from_json() reads back. */
 void job_spec_print(const struct job_spec *s, struct buf *out);

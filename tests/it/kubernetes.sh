@@ -190,6 +190,25 @@ PY
     is "reasons" "$(field "$id" '[e["reason"] for e in d["events"] if e["type"] == "RestartScheduled"]')" "['Evicted']"
 }
 
+a_kind_that_the_cluster_does_not_have_is_said()
+{
+    begin
+    local id
+    id=$(submit --backend-option kind=jobset -- true)
+    ended "$id" Failed Rejected
+    run "$TRAINYARD" job why "$id"
+    out_has "the cluster has no jobsets of jobset.x-k8s.io/v1alpha2"
+    run "$TRAINYARD" job submit --backend kubernetes --image x:1 --backend-option kind=deployment -- true
+    status 2
+    err_has "objects are job, jobset, pytorchjob, mpijob, trainjob or volcano"
+    id=$(submit --restart worker --backend-option kind=mpijob -- true)
+    ended "$id" Failed LaunchFailure
+    run "$TRAINYARD" job why "$id"
+    out_has "no worker can start again alone"
+    run "$TRAINYARD" backend role kubernetes --namespace lab
+    out_has 'resources: ["trainingruntimes"]'
+}
+
 inputs_and_options_reach_the_pod()
 {
     begin
@@ -202,7 +221,7 @@ inputs_and_options_reach_the_pod()
         'cat "$PAI_INPUT_TRAIN/part.csv"; ls -d /data/share; echo "$RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT"; sleep 100')
     log_has "$id" "0 of 1 at $id-1-0.$id-1:23456"
     log_has "$id" 7
-    python3 - "$TRAINYARD_DIR/jobs/$id/run/pods.1.job" <<'PY' || fail "the Job differs"
+    python3 - "$TRAINYARD_DIR/jobs/$id/run/pods.1.object" <<'PY' || fail "the Job differs"
 import json, sys
 job = json.load(open(sys.argv[1]))
 pod = job["spec"]["template"]["spec"]
@@ -267,5 +286,5 @@ PY
 
 tap_cases streams_that_break_cost_nothing a_cluster_that_is_away_loses_nothing what_the_cluster_refuses_is_told_in_its_words \
     an_expired_token_is_waited_for a_plug_in_gives_the_token_and_sees_nothing_of_ours certificates_of_both_sides_are_checked \
-    pods_that_cannot_start_say_why a_pod_that_somebody_deletes_starts_again inputs_and_options_reach_the_pod \
+    pods_that_cannot_start_say_why a_pod_that_somebody_deletes_starts_again a_kind_that_the_cluster_does_not_have_is_said inputs_and_options_reach_the_pod \
     the_role_is_what_is_asked_for

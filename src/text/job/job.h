@@ -92,6 +92,7 @@ const char *jobspec_check_slurm(struct str value);
 const char *jobspec_check_slurm_time(struct str value);
 const char *jobspec_check_slurm_poll(struct str value);
 const char *jobspec_check_kube_text(struct str value);
+const char *jobspec_check_kube_kind(struct str value);
 const char *jobspec_check_kube_name(struct str value);
 const char *jobspec_check_kube_wait(struct str value);
 const char *jobspec_check_run_as(struct str value);

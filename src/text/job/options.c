@@ -66,6 +66,19 @@ const char *jobspec_check_kube_text(struct str value)
     return NULL;
 }
 
+const char *jobspec_check_kube_kind(struct str value)
+{
+    static const char *const names[] = {
+#define KIND(name, group, version, resource, object) #name,
+#include "text/job/pods_kinds.def"
+#undef KIND
+    };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (str_is(value, names[i]))
+            return NULL;
+    return "objects are job, jobset, pytorchjob, mpijob, trainjob or volcano";
+}
+
 const char *jobspec_check_kube_name(struct str value)
 {
     bool good = value.n >= 1 && value.n <= 253;

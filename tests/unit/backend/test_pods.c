@@ -92,6 +92,63 @@ static void pods_of_others_are_none_of_ours(void)
     }
 }
 
+static void each_kind_says_which_worker_a_pod_is(void)
+{
+#define POD(more) \
+    "{\"metadata\":{\"name\":\"x\",\"labels\":{\"trainyard.io/object\":\"y\"" more
+#define KUBEFLOW(by, role, index)                           \
+    POD(",\"training.kubeflow.org/operator-name\":\"" by    \
+        "\",\"training.kubeflow.org/replica-type\":\"" role \
+        "\",\"training.kubeflow.org/replica-index\":\"" index "\"}}}")
+    static const struct {
+        const char *pod;
+        int64_t worker; /* -1: it is none of ours */
+    } rows[] = {
+        {POD(",\"trainyard.io/worker\":\"4\"}}}"), 4},
+        {POD(",\"batch.kubernetes.io/job-completion-index\":\"2\"}}}"), 2},
+        {POD("},\"annotations\":{\"volcano.sh/task-index\":\"5\"}}}"), 5},
+        {KUBEFLOW("pytorchjob-controller", "master", "0"), 0},
+        {KUBEFLOW("pytorchjob-controller", "worker", "0"), 1},
+        {KUBEFLOW("mpi-operator", "worker", "1"), 1},
+        {KUBEFLOW("mpi-operator", "worker", "-1"), -1},
+        {POD("}}}"), -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct doc d = {0};
+        struct pods_pod p;
+        CHECK(json_read("a pod", rows[i].pod, strlen(rows[i].pod), &d, NULL) == RC_OK);
+        CHECK(pods_pod_read(d.root, &p) == (rows[i].worker >= 0));
+        CHECK(rows[i].worker < 0 || p.worker == rows[i].worker);
+        doc_release(&d);
+    }
+#undef KUBEFLOW
+#undef POD
+}
+
+static void ends_of_objects_are_known(void)
+{
+    static const struct {
+        const char *status;
+        bool over;
+    } rows[] = {
+        {"{\"conditions\":[{\"type\":\"FailureTarget\",\"status\":\"True\"}]}", false},
+        {"{\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]}", true},
+        {"{\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\"}]}", true},
+        {"{\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\"}]}", true},
+        {"{\"conditions\":[{\"type\":\"Failed\",\"status\":\"False\"}]}", false},
+        {"{\"state\":{\"phase\":\"Pending\"}}", false},
+        {"{\"state\":{\"phase\":\"Aborted\"}}", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct doc d = {0};
+        char text[400], words[PODS_TEXT_SIZE];
+        snprintf(text, sizeof(text), "{\"status\":%s}", rows[i].status);
+        CHECK(json_read("an object", text, strlen(text), &d, NULL) == RC_OK);
+        CHECK(pods_job_read(d.root, words) == rows[i].over);
+        doc_release(&d);
+    }
+}
+
 static void news_read_back_as_they_were(void)
 {
     struct pods_news n = {.pods = {0}}, got;
@@ -139,9 +196,8 @@ static void lines_of_output_have_times(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(states_of_pods_have_reasons_and_words),
-    TAP(pods_of_others_are_none_of_ours),
-    TAP(news_read_back_as_they_were),
-    TAP(lines_of_output_have_times),
+    TAP(states_of_pods_have_reasons_and_words), TAP(pods_of_others_are_none_of_ours),
+    TAP(each_kind_says_which_worker_a_pod_is),  TAP(ends_of_objects_are_known),
+    TAP(news_read_back_as_they_were),           TAP(lines_of_output_have_times),
 };
 TAP_MAIN(cases)
