@@ -3,7 +3,8 @@
  * the seed that the checkpoint was trained with, restores all of it, and runs one
  * evaluation over eval_input_path. The result goes to stdout and, as a line of JSON with
  * the step, to the end of eval_result.txt in model_dir, in the form of the lines that
- * training writes.
+ * training writes. Several ranks each evaluate their stretches of the data, with the tables
+ * spread over them; the first one prints and writes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 #include "cmd/device.h"
 #include "cmd/ranks.h"
 #include "cmd/train_config.h"
+#include "comm/comm.h"
+#include "dist/shards.h"
+#include "train/agree.h"
 #include "train/dense_tables.h"
 #include "train/export/export.h"
 #include "train/save.h"
@@ -26,7 +30,7 @@ struct eval_conf {
     const char *eval_input, *model_dir, *checkpoint, *edit_config_json, *result,
         *table_dir, *device;
     struct opt_list set;
-    int64_t threads;
+    int64_t threads, shards;
     bool json;
 };
 
@@ -48,6 +52,10 @@ static const struct opt opts[] = {
      .meta = "JSON", .filled = true},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU")},
+    {OPT_INT(struct eval_conf, shards, "0", 0, DIST_SHARDS_MAX,
+             "number of stretches of the data that are evaluated by themselves and "
+             "merged; 0: one per rank"),
+     .meta = "N"},
     {CMD_DEVICE_OPT(struct eval_conf)},
     {OPT_TEXT(struct eval_conf, table_dir, NULL,
               "keep embedding tables in files in this directory"),
@@ -95,13 +103,46 @@ static enum rc load_session(struct train_session *s, const struct ckpt *c,
     return rc;
 }
 
+/* Stretches of the data; there is at least one for each rank. */
+static enum rc shards_of(const struct eval_conf *c, const struct cmd_ranks *ranks,
+                         int *out, struct err *err)
+{
+    int least = ranks->comm ? ranks->world : 1;
+    *out = c->shards ? (int)c->shards : ranks->shards > least ? ranks->shards : least;
+    if (*out >= least)
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E2505,
+                     "%d ranks, but the data has %d shard%s: start at most as many ranks "
+                     "as shards",
+                     least, *out, *out == 1 ? "" : "s");
+}
+
+/* Ranks with other files would wait for each other, or add up what does not belong together. */
+static enum rc agree(const struct conf *config, const struct train_session *s,
+                     const struct ckpt *ckpt, struct err *err)
+{
+    static const char *const names[] = {"version of the program", "config",
+                                        "number of shards", "checkpoint"};
+    struct buf facts;
+    buf_init(&facts, CMD_TEXT_MAX);
+    buf_printf(&facts, "%s%c", TY_VERSION, 0);
+    train_agree_config(config, &facts);
+    buf_printf(&facts, "%d%cstep %jd%c", s->shards.total, 0, (intmax_t)ckpt_step(ckpt),
+               0);
+    enum rc rc = train_agree(s->options.comm, names, (int)ARRAY_LEN(names), &facts, err);
+    buf_release(&facts);
+    return rc;
+}
+
 /* The session is made for training, since a checkpoint restores all of it. */
 static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf *config,
                                    struct pool *pool, const struct device *device,
-                                   struct diags *diags, struct err *err)
+                                   const struct cmd_ranks *ranks, struct diags *diags,
+                                   struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_session_options so = {.pool = pool,
+                                       .comm = ranks->comm,
                                        .device = device,
                                        .training = true,
                                        .farm_hash = config_farm_hash(),
@@ -112,7 +153,9 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     const struct train_score_line *lines = NULL;
     size_t n = 0;
     char *picked = NULL, why[EXPORT_WHY_SIZE] = "";
-    enum rc rc = train_export_pick(pc, c->checkpoint, &picked, why, err);
+    enum rc rc = shards_of(c, ranks, &so.shards, err);
+    if (!rc)
+        rc = train_export_pick(pc, c->checkpoint, &picked, why, err);
     if (!rc)
         rc = ckpt_open(picked, 0, &ckpt, NULL, err);
     if (!rc)
@@ -125,6 +168,8 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
         rc = train_session_create(pc, &so, &s, diags, err);
     }
     if (!rc)
+        rc = agree(config, s, ckpt, err);
+    if (!rc)
         rc = load_session(s, ckpt, err);
     if (!rc)
         config_note_types("eval", s);
@@ -134,7 +179,7 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
         rc = train_evaluate(s, score, NULL, NULL, diags, &lines, &n, err);
     if (!rc && s->outside && s->outside[0])
         fprintf(stderr, "note: %s", s->outside);
-    if (!rc)
+    if (!rc && ranks->rank == 0)
         rc = print_result(c, pc, lines, n, ckpt_step(ckpt), err);
     train_score_destroy(score);
     train_session_destroy(s);
@@ -142,24 +187,25 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     return rc;
 }
 
-static enum rc eval_here(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc eval_rank(const struct eval_conf *c, const struct opt_args *args,
+                         const struct cmd_ranks *ranks, struct err *err)
 {
-    const struct eval_conf *c = conf;
     struct conf config = {0};
     struct diags diags = {0};
     struct pool *pool = NULL;
     struct device *device = NULL;
+    int threads = cmd_ranks_threads(ranks, c->threads);
     const struct config_override overrides[] = {
         {"--eval-input", "eval_input_path", c->eval_input},
         {"--model-dir", "model_dir", c->model_dir}};
     enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
                              c->edit_config_json, &config, &diags, err);
     if (!rc)
-        rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
+        rc = pool_create(threads > 0 ? threads : cpu_count(), &pool, err);
     if (!rc)
         rc = cmd_device_open(c->device, &device, err);
     if (!rc)
-        rc = evaluate_checkpoint(c, &config, pool, device, &diags, err);
+        rc = evaluate_checkpoint(c, &config, pool, device, ranks, &diags, err);
     config_show(&diags);
     device_close(device);
     pool_destroy(pool);
@@ -168,11 +214,14 @@ static enum rc eval_here(const void *conf, const struct opt_args *args, struct e
     return rc;
 }
 
-/* Of several ranks the first does it. */
 static enum rc eval_command(const void *conf, const struct opt_args *args,
                             struct err *err)
 {
-    return cmd_ranks_idle() ? RC_OK : eval_here(conf, args, err);
+    struct cmd_ranks ranks = {0};
+    enum rc rc = cmd_ranks_open(&ranks, err);
+    if (!rc)
+        rc = eval_rank(conf, args, &ranks, err);
+    return cmd_ranks_close(&ranks, rc, err);
 }
 
 static const struct cmd_example examples[] = {
@@ -193,7 +242,10 @@ const struct cmd cmd_eval = {
         "cannot be computed, the output says why.\n"
         "\n"
         "The checkpoint is the one that export and predict take: the best if "
-        "export_config says so or the run was trained with --patience, else the latest.",
+        "export_config says so or the run was trained with --patience, else the latest.\n"
+        "\n"
+        "Several ranks (see launch) share data and tables. Metrics depend on --shards in "
+        "their last digit at most, and not on the number of ranks.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct eval_conf),

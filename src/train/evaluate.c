@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "train/agree.h"
 #include "train/rounds.h"
 #include "train/trainer.h"
 
@@ -143,6 +144,22 @@ static bool uses_average(const struct train_session *s)
     return s->ema && (!c || !c->has_use_dense_ema || c->use_dense_ema);
 }
 
+/* All ranks read the same. */
+static enum rc agree_on_data(const struct train_session *s, const struct train_rounds *r,
+                             struct err *err)
+{
+    static const char *const names[] = {"evaluation data"};
+    struct buf facts;
+    if (comm_world(s->options.comm) == 1)
+        return RC_OK;
+    buf_init(&facts, 1 << 10);
+    buf_printf(&facts, "%jd rows in %zu files (%016jx)%c", (intmax_t)train_rounds_rows(r),
+               train_rounds_files(r), (uintmax_t)train_rounds_digest(r), 0);
+    enum rc rc = train_agree(s->options.comm, names, 1, &facts, err);
+    buf_release(&facts);
+    return rc;
+}
+
 static enum rc run_over(struct train_session *s, struct train_score *score,
                         const char *path, uint32_t most,
                         const struct train_evaluate_tick *tick, struct diags *diags,
@@ -152,6 +169,8 @@ static enum rc run_over(struct train_session *s, struct train_score *score,
     struct scores x = {.all = score};
     struct train_rounds_conf conf = {.path = path, .use = SOURCE_EVAL, .epochs = 1};
     enum rc rc = train_rounds_open(s, &conf, &r, diags, err);
+    if (!rc)
+        rc = agree_on_data(s, r, err);
     if (!rc)
         rc = make_scores(s, &x, err);
     if (!rc) {

@@ -126,7 +126,7 @@ static enum rc open_stream(struct train_rounds *r, const struct train_session *s
         conf.columns = &s->columns;
     }
     conf.data.cursor = c->cursor;
-    conf.data.prints = c->positions;
+    conf.data.prints = c->positions || comm_world(s->options.comm) > 1; /* they compare */
     r->batch_size = conf.data.batch_cost ? 0 : conf.data.batch_size;
     return rc ? rc : train_feeder_open(&conf, &r->streams[i].feeder, diags, err);
 }

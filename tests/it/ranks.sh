@@ -214,6 +214,53 @@ assert abs(last["grouped_auc"] - whole["grouped_auc"]) < 1e-12, (last, whole)
 PY
 }
 
+# Each rank evaluates its stretch of the data, with its part of the tables.
+evaluations_are_those_of_one_process()
+{
+    local n
+    config && data
+    sed -i 's/hash_bucket_size: 500/dynamicemb { max_capacity: 60 bucket_capacity: 8 }/' c.config
+    trained m
+    status 0
+    run "$TRAINYARD" eval c.config --model-dir m --json
+    status 0
+    cp .out whole.json
+    run "$TRAINYARD" eval c.config --model-dir m --json --shards 3
+    status 0
+    cp .out one.json
+    python3 - <<'PY' || fail "shards make another result"
+import json
+a, b = (json.load(open(f)) for f in ("whole.json", "one.json"))
+assert a.keys() == b.keys() and all(abs(a[k] - b[k]) < 1e-6 for k in a), (a, b)
+PY
+    for n in 2 3; do
+        rm m/eval_result.txt
+        ranks $n eval c.config --model-dir m --json --shards 3
+        status 0
+        cmp .out one.json || { fail "$n ranks have another result:"; show .out; }
+        [ "$(wc -l <m/eval_result.txt)" = 1 ] || fail "not one line"
+    done
+    ranks 3 eval c.config --model-dir m --json
+    status 0
+    cmp .out one.json || { fail "another result without --shards:"; show .out; }
+    ranks 3 eval c.config --model-dir m --shards 2
+    [ "$got" != 0 ] || fail "three ranks with two shards"
+    err_has "error[E2505]: "
+    err_has ": 3 ranks, but the data has 2 shards"
+    TMPDIR=$PWD/t run timeout 100 mpirun --oversubscribe --bind-to none -n 1 "$TRAINYARD" eval c.config --model-dir m \
+        : -n 1 "$TRAINYARD" eval c.config --model-dir m --set data_config.batch_size=77
+    [ "$got" != 0 ] || fail "they evaluated together"
+    err_has "error[E2503]: rank 1 on host $(hostname) has another config than rank 0"
+    # as many rows, of another seed
+    mkdir other
+    (cd other && "$TRAINYARD" data gen taobao --rows 3000 --files 2 --seed 7 --out data >/dev/null 2>&1 && ln -s ../m m && cp ../c.config .)
+    TMPDIR=$PWD/t run timeout 100 mpirun --oversubscribe --bind-to none -n 1 "$TRAINYARD" eval c.config \
+        : -n 1 -wdir "$PWD/other" "$TRAINYARD" eval c.config
+    [ "$got" != 0 ] || fail "they evaluated different data"
+    err_has "has another evaluation data than rank 0"
+    [ "$(grep -c 'error\[' .err)" = 1 ] || { fail "not one message:"; show .err; }
+}
+
 shards_stay_as_they_are()
 {
     config && data
@@ -398,6 +445,7 @@ tap_cases \
     a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks \
     predictions_are_the_same_files_on_any_number_of_ranks \
     grouped_metrics_are_merged_exactly \
+    evaluations_are_those_of_one_process \
     shards_stay_as_they_are \
     ranks_that_differ_are_refused \
     a_rank_that_fails_ends_all_with_one_message \

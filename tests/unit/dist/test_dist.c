@@ -122,8 +122,8 @@ static void ids_of_a_growing_table_are_spread_by_bucket(void)
     struct embed_table_conf t = {.name = "t", .dim = 4};
     int ranks[24];
     int64_t counts[3] = {0};
-    t.keyed = (struct embed_keyed_conf){
-        .kind = KEYED_GROWING, .capacity = 24 * 8, .bucket = 8};
+    t.keyed =
+        (struct embed_keyed_conf){.kind = KEYED_GROWING, .capacity = 24 * 8, .bucket = 8};
     struct dist_owner o = dist_owner_of(&t, 1, 3, NULL);
     CHECK_INT(o.classes, 24);
     for (int i = 0; i < 24; i++)
