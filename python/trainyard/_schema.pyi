@@ -874,6 +874,8 @@ class DataConfig(Message):
     """SlotDataset: the form of a line (one of 'slots', 'din', 'esmm', 'items', 'mmoe', 'ncf', 'session', 'youtube')"""
     line_columns: str
     """SlotDataset: the columns, such as "label=id(click) s1=ids(1) x=floats(dense,13)"; unset: a list per slot"""
+    tidy_text: bool
+    """texts lose the blanks and the quotes around them, and where numbers are wanted dates are seconds since 1970; init sets it when it has done so to the training data, TorchEasyRec does not know it"""
     line_padding: int
     """SlotDataset: value of slots that a line lacks"""
     eval_batch_size: int

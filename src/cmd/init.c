@@ -274,6 +274,7 @@ static enum rc prepare(struct making *m, struct err *err)
     if (rc)
         return rc;
     m->prepared = true;
+    f->tidied = init_has_tidied(&m->plan, &seen, dataset_schema(m->d));
     f->train = train;
     f->eval = eval_from || m->split.share > 0 ? eval : NULL;
     if (!eval_from)

@@ -13,6 +13,7 @@
 #include "cmd/init_private.h"
 #include "data/rows.h"
 #include "data/writer.h"
+#include "feature/tidy.h"
 
 enum change { AS_IT_IS, TIDY, LABEL_TEXT, TIME, BOOLEAN, BIG };
 
@@ -43,6 +44,21 @@ bool init_must_prepare(const struct init_plan *p, const struct init_seen *seen,
     return false;
 }
 
+bool init_has_tidied(const struct init_plan *p, const struct init_seen *seen,
+                     const struct data_schema *schema)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct init_column *c = &p->at[i];
+        enum change change = change_of(c, &schema->at[i].type);
+        if (c->use == INIT_SKIP || c->use == INIT_LABEL)
+            continue;
+        if ((change == TIDY && seen->sample->words[i].untidy) ||
+            (change == TIME && c->clock == INIT_CLOCK_TEXT))
+            return true;
+    }
+    return false;
+}
+
 /* ---- one value ---- */
 
 static enum rc add_time(struct column *to, const struct init_column *c,
@@ -50,7 +66,7 @@ static enum rc add_time(struct column *to, const struct init_column *c,
 {
     double seconds;
     bool ok = c->clock == INIT_CLOCK_TEXT
-                  ? init_clock_text(init_clean(column_str(from, i)), &seconds)
+                  ? tidy_seconds(tidy_text(column_str(from, i)), &seconds)
                   : init_clock_number(column_number(from, i), c->clock, &seconds);
     return ok ? column_add_i64(to, (int64_t)seconds, err) : column_add_null(to, err);
 }
@@ -64,7 +80,7 @@ static enum rc add_value(struct column *to, const struct init_column *c,
         return column_add_null(to, err);
     switch (change) {
     case LABEL_TEXT:
-        return column_add_i64(to, str_is(init_clean(column_str(from, i)), c->one), err);
+        return column_add_i64(to, str_is(tidy_text(column_str(from, i)), c->one), err);
     case TIME:
         return add_time(to, c, from, i, err);
     case BOOLEAN:
@@ -73,7 +89,7 @@ static enum rc add_value(struct column *to, const struct init_column *c,
         snprintf(digits, sizeof(digits), "%" PRIu64, column_u64(from, i));
         return column_add_str(to, str_c(digits), err);
     default:
-        return column_add_str(to, init_clean(column_str(from, i)), err);
+        return column_add_str(to, tidy_text(column_str(from, i)), err);
     }
 }
 
@@ -95,7 +111,7 @@ static uint64_t hash_value(const struct column *c, int64_t i, uint64_t seed)
     if (type_is_nested(c->type->id) || column_is_null(c, i))
         return seed * 31;
     if (c->type->id == TYPE_STR) {
-        struct str s = init_clean(column_str(c, i));
+        struct str s = tidy_text(column_str(c, i));
         return hash_xxh3_seeded(s.p, s.n, seed);
     }
     double v = column_number(c, i);
@@ -124,7 +140,7 @@ static bool holds_out(const struct copier *k, const struct batch *b, int64_t i)
     if (column_is_null(col, i))
         return false;
     bool ok = c->clock == INIT_CLOCK_TEXT
-                  ? init_clock_text(init_clean(column_str(col, i)), &seconds)
+                  ? tidy_seconds(tidy_text(column_str(col, i)), &seconds)
                   : init_clock_number(column_number(col, i), c->clock, &seconds);
     return ok && seconds >= k->split->from;
 }

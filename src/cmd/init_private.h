@@ -33,7 +33,6 @@ enum init_clock {
 const char *init_clock_title(enum init_clock clock);
 /* Seconds since 1970. False when the number or the text is no such date. */
 bool init_clock_number(double v, enum init_clock clock, double *seconds);
-bool init_clock_text(struct str s, double *seconds);
 
 /* ---- rows while they pass ---- */
 
@@ -49,9 +48,6 @@ struct init_texts {
     int64_t words;                    /* texts of four words or more */
 };
 void init_look(struct init_texts *t, const struct column *c);
-
-/* A text as it is meant: without blanks around it, and without quotes around that. */
-struct str init_clean(struct str s);
 
 /* The different values of a column of texts or integers, while they are few. */
 #define INIT_VOCAB_MAX 100
@@ -198,6 +194,9 @@ struct init_split {
 enum rc init_split_choose(const struct init_plan *p, const struct init_seen *seen,
                           const char *by, double share, struct init_split *out,
                           struct err *err) MUST_CHECK;
+/* Did preparing the rows take something off texts, or make seconds of dates in text? */
+bool init_has_tidied(const struct init_plan *p, const struct init_seen *seen,
+                     const struct data_schema *schema);
 /* Rows cannot be read by training as they are: text labels, dates, untidy texts. */
 bool init_must_prepare(const struct init_plan *p, const struct init_seen *seen,
                        const struct data_schema *schema);
@@ -215,6 +214,7 @@ struct init_files {
     const char *model_dir;
     const char *held_out; /* a comment about the rows of eval; or NULL */
     bool csv, header;
+    bool tidied; /* texts were, or dates in text: rows that are scored must be, too */
     char delimiter;
 };
 void init_write(const struct init_plan *p, const struct init_files *files,

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "cmd/init_private.h"
 #include "data/rows.h"
+#include "feature/tidy.h"
 
 #define SEED 1
 
@@ -38,21 +39,12 @@ static void look_at(struct init_texts *t, struct str s, size_t k)
         t->words += n >= 4;
 }
 
-struct str init_clean(struct str s)
-{
-    s = str_trim(s);
-    if (s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"')
-        s = str_of(s.p + 1, s.n - 2);
-    return s;
-}
-
 void init_look(struct init_texts *t, const struct column *c)
 {
     if (c->type->id != TYPE_STR)
         return;
     for (int64_t i = 0; i < c->n; i++) {
-        struct str s =
-            column_is_null(c, i) ? str_of("", 0) : init_clean(column_str(c, i));
+        struct str s = column_is_null(c, i) ? str_of("", 0) : tidy_text(column_str(c, i));
         if (s.n == 0)
             continue;
         t->rows++;
@@ -87,7 +79,7 @@ void init_sample_release(struct init_sample *s)
 
 static void count_word(struct init_words *w, struct str raw)
 {
-    struct str s = init_clean(raw);
+    struct str s = tidy_text(raw);
     w->untidy = w->untidy || s.n != raw.n;
     if (s.n == 0) {
         w->blank++;
@@ -130,10 +122,10 @@ static void keep_value(struct init_sample *s, size_t at, const struct column *c,
     if (column_is_null(c, i) || type_is_nested(c->type->id))
         return;
     if (c->type->id == TYPE_STR) {
-        struct str text = init_clean(column_str(c, i));
+        struct str text = tidy_text(column_str(c, i));
         double seconds;
         s->hash[at] = init_text_hash(text);
-        if (init_clock_text(text, &seconds))
+        if (tidy_seconds(text, &seconds))
             s->number[at] = seconds;
         return;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dates in the forms that log files have, as seconds since 1970 UTC. */
 #include <math.h>
-#include <string.h>
 
 #include "cmd/init_private.h"
+#include "feature/tidy.h"
 
 #define DAY 86400.0
 
@@ -24,30 +24,11 @@ const char *init_clock_title(enum init_clock clock)
     return titles[clock];
 }
 
-static bool is_date(int64_t y, int64_t m, int64_t d)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-    return y >= 1970 && y < 2100 && m >= 1 && m <= 12 && d >= 1 &&
-           d <= days[m - 1] + (m == 2 && leap);
-}
-
-/* Days from 1970-01-01, the year counted from March on, so that a leap day comes last. */
-static double days_of(int64_t y, int64_t m, int64_t d)
-{
-    y -= m <= 2;
-    int64_t era = y / 400, yoe = y - era * 400;
-    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-    return (double)(era * 146097 + doe - 719468);
-}
-
 static bool from_digits(int64_t day, int64_t hour, double *seconds)
 {
-    int64_t y = day / 10000, m = day / 100 % 100, d = day % 100;
-    if (!is_date(y, m, d) || hour > 23)
+    if (hour > 23 || !tidy_day(day / 10000, day / 100 % 100, day % 100, seconds))
         return false;
-    *seconds = days_of(y, m, d) * DAY + (double)hour * 3600;
+    *seconds += (double)hour * 3600;
     return true;
 }
 
@@ -83,42 +64,4 @@ bool init_clock_number(double v, enum init_clock clock, double *seconds)
     default:
         return false;
     }
-}
-
-/* `n` digits at the front of *s, and one of `ends` behind them unless the text ends. */
-static bool take(struct str *s, size_t n, const char *ends, int64_t *out)
-{
-    int64_t v = 0;
-    if (s->n < n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (s->p[i] < '0' || s->p[i] > '9')
-            return false;
-        v = v * 10 + (s->p[i] - '0');
-    }
-    if (s->n > n && !strchr(ends, s->p[n]))
-        return false;
-    size_t used = s->n > n ? n + 1 : n;
-    *s = str_of(s->p + used, s->n - used);
-    *out = v;
-    return true;
-}
-
-/* YYYY-MM-DD[ HH:MM[:SS[.fraction]]], with '/' or '-', ' ' or 'T'; a zone is ignored, so
- * that hours are those of the clock that wrote them.
- */
-bool init_clock_text(struct str s, double *seconds)
-{
-    int64_t y, m, d, hour = 0, minute = 0, second = 0;
-    if (!take(&s, 4, "-/", &y) || !take(&s, 2, "-/", &m) || !take(&s, 2, " T", &d) ||
-        !is_date(y, m, d))
-        return false;
-    if (s.n && (!take(&s, 2, ":", &hour) || !take(&s, 2, ":Z+-", &minute)))
-        return false;
-    if (s.n && s.n != 5 && !take(&s, 2, ".Z+-", &second))
-        return false;
-    if (hour > 23 || minute > 59 || second > 60)
-        return false;
-    *seconds = days_of(y, m, d) * DAY + (double)(hour * 3600 + minute * 60 + second);
-    return true;
 }

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "cmd/init_private.h"
 #include "data/rows.h"
+#include "feature/tidy.h"
 
 #define WORD_MAX 64
 #define UNKNOWN "<OOV>" /* what a vocab_list calls values that are not in it */
@@ -59,7 +60,7 @@ void init_values_add(struct init_values *v, const struct column *c)
         if (column_is_null(c, i))
             continue;
         if (text) {
-            add_word(v, init_clean(column_str(c, i)));
+            add_word(v, tidy_text(column_str(c, i)));
             continue;
         }
         snprintf(digits, sizeof(digits), "%jd",

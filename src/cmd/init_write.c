@@ -413,6 +413,9 @@ static void init_write_data(struct buf *out, const struct init_plan *p,
         buf_printf(out, "\n  with_header: %s\n", f->header ? "true" : "false");
         input_fields(out, p);
     }
+    if (f->tidied)
+        buf_puts(out, "  # as the rows to train on: no blanks and quotes around texts, "
+                      "dates in text are seconds\n  tidy_text: true\n");
     buf_puts(out, "  label_fields: [");
     for (size_t i = 0; i < p->labels.n; i++) {
         buf_puts(out, i ? ", " : "");

@@ -11,6 +11,7 @@
 #include "feature/feature_private.h"
 #include "feature/leaf.h"
 #include "feature/number.h"
+#include "feature/tidy.h"
 
 static const size_t widths[] = {
     [CELL_TEXT] = sizeof(struct str), [CELL_I64] = sizeof(int64_t),
@@ -137,7 +138,8 @@ static enum rc put_number(struct fill *f, double v)
 static enum rc put_parsed(struct fill *f, struct str s)
 {
     double v;
-    if (!number_parse(s, &v))
+    const struct pc_DataConfig *data = f->x->plan->data;
+    if (!number_parse(s, &v) && !(data && data->tidy_text && tidy_seconds(s, &v)))
         return fg_fail(f->x, f->in, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
     return put_number(f, v);
 }

@@ -202,7 +202,8 @@ struct feature_scratch {
     struct fg_state *at;          /* [plan->n] */
     const struct column **column; /* [plan->columns.n], of the batch at hand */
     int64_t *index;               /* where each column was in the last batch, or -1 */
-    struct buf text;              /* for a text put together */
+    struct column *tidy; /* [plan->columns.n]: texts without what is around them */
+    struct buf text;     /* for a text put together */
     struct expr_stack *stack;
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "feature/feature_private.h"
+#include "feature/tidy.h"
 
 struct feature_batch *feature_batch_create(const struct feature_plan *p)
 {
@@ -61,6 +62,7 @@ struct feature_scratch *feature_scratch_create(const struct feature_plan *p)
     s->at = mem_calloc(p->n + 1, sizeof(*s->at));
     s->column = mem_calloc(p->columns.n + 1, sizeof(*s->column));
     s->index = mem_calloc(p->columns.n + 1, sizeof(*s->index));
+    s->tidy = mem_calloc(p->columns.n + 1, sizeof(*s->tidy));
     s->stack = expr_stack_create();
     buf_init(&s->text, (size_t)1 << 30);
     for (size_t i = 0; i < p->n; i++) {
@@ -98,6 +100,10 @@ void feature_scratch_destroy(struct feature_scratch *s)
     mem_free(s->at);
     mem_free(s->column);
     mem_free(s->index);
+    for (size_t i = 0; i < s->plan->columns.n; i++)
+        if (s->tidy[i].type)
+            column_release(&s->tidy[i]);
+    mem_free(s->tidy);
     mem_free(s);
 }
 
@@ -158,6 +164,22 @@ static enum rc find_columns(struct feature_scratch *s, const struct sampled *in,
                              name, (intmax_t)s->column[i]->n, (intmax_t)b->n);
     }
     return RC_OK;
+}
+
+/* Texts as data_config.tidy_text wants them; those that are so already stay where they are. */
+static enum rc tidy_columns(struct feature_scratch *s, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (!s->plan->data || !s->plan->data->tidy_text)
+        return RC_OK;
+    for (size_t i = 0; !rc && i < s->plan->columns.n; i++) {
+        const struct column *c = s->column[i];
+        if (c->type->id != TYPE_STR || !tidy_is_needed(c))
+            continue;
+        rc = tidy_column(c, &s->tidy[i], err);
+        s->column[i] = &s->tidy[i];
+    }
+    return rc;
 }
 
 static enum rc read_inputs(struct fg_run *x)
@@ -303,6 +325,8 @@ enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch
                        .err = err,
                        .rows = batch->n};
     enum rc rc = find_columns(s, in, err);
+    if (!rc)
+        rc = tidy_columns(s, err);
     out->rows = batch->n;
     if (!rc)
         rc = feature_sampled_keep(out, in, err);

@@ -317,6 +317,37 @@ class Models(Case):
         with self.assertRaisesRegex(trainyard.DataError, "there is no column 'nope'"):
             model.predict(kinds["frame"], columns=["nope"])
 
+    def test_texts_that_init_tidies_are_tidied_when_they_are_scored(self):
+        cities = ["a city", "b", "c", "d e"]
+
+        def raw(n, seed, around=" {} "):
+            when = datetime.datetime(2024, 1, 1)
+            return [{**row, "city": around.format(cities[row["user_id"] % 4]),
+                     "at": str(when + datetime.timedelta(seconds=row["item_id"] * 3600 + i))} for i, row in enumerate(rows(n, seed))]
+
+        config = trainyard.init(raw(3000, 1), label="clicked", show=False)
+        self.assertTrue(config.data_config.tidy_text)
+        run = trainyard.train(config, show=False, patience=1, threads=1)
+        model = run.export("export")
+        want = [f32(p) for p in model.score(raw(50, 2, "{}"))["probs"]]
+        for around in (" {}", '"{}"', '\t "{}"\n'):
+            some = raw(50, 2, around)
+            self.assertEqual([f32(p) for p in model.score(some)["probs"]], want, around)
+            if has("pandas", "pyarrow"):
+                import pandas
+                frame = pandas.DataFrame(some).assign(city=lambda f: f["city"].astype("category"))
+                self.assertEqual([f32(p) for p in model.predict(frame)["probs"]], want, around)
+                self.assertIn("auc", run.evaluate(frame))
+        other = [{**row, "city": "d e" if row["city"].strip() == "b" else "b"} for row in raw(50, 2)]
+        self.assertNotEqual([f32(p) for p in model.score(other)["probs"]], want, "the texts matter")
+        moved = [{**row, "at": "2024-01-02 23:00:00"} for row in raw(50, 2)]
+        self.assertNotEqual([f32(p) for p in model.score(moved)["probs"]], want, "the times matter")
+        with self.assertRaisesRegex(trainyard.DataError, "'yesterday' is not a number"):
+            model.score([{**row, "at": "yesterday"} for row in raw(5, 2)])
+        tidy = trainyard.init([{k: v for k, v in row.items() if k != "at"} for row in raw(3000, 1, "{}")], "tidy.config",
+                              label="clicked", show=False)
+        self.assertFalse(tidy.data_config.tidy_text)
+
     @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
     def test_tables_of_pandas_with_gaps_in_ids_come_with_advice(self):
         import pandas
