@@ -54,7 +54,7 @@ void graph_destroy(struct graph *g)
     VEC_RELEASE(&g->outputs);
     VEC_RELEASE(&g->prefix_marks);
     for (int i = 0; i < g->n_axes; i++)
-        mem_free(g->longer_at[i]);
+        mem_free(g->rule_at[i]);
     g->device->ops->free(g->device, g->slab);
     graph_free_stage(g);
     device_floats_release(&g->values);
@@ -114,13 +114,35 @@ int graph_n_axes(const struct graph *g)
     return g->n_axes;
 }
 
+int graph_axis_sum(struct graph *g, const char *name, int64_t fixed,
+                   const struct nn_axis_part *parts, int n)
+{
+    struct graph_axis_rule *rule = arena_alloc(&g->arena, sizeof(*rule));
+    *rule = (struct graph_axis_rule){.fixed = fixed, .n = n};
+    bool fits = n >= 1 && n <= AXIS_PARTS_MAX && fixed >= 0;
+    for (int i = 0; fits && i < n; i++) {
+        fits = parts[i].axis > AXIS_BATCH && parts[i].axis < g->n_axes &&
+               parts[i].times >= 1 && parts[i].most >= 0;
+        rule->parts[i] = parts[i];
+    }
+    if (!fits) {
+        graph_fail(g, "axis '%s' does not follow from %d others", name, n);
+        return -1;
+    }
+    int axis = graph_axis(g, name);
+    if (axis > 0)
+        g->rules[axis] = rule;
+    return axis;
+}
+
 int graph_axis_longer(struct graph *g, int axis)
 {
     if (axis <= AXIS_BATCH || axis >= g->n_axes) {
         graph_fail(g, "no sequence axis %d to be longer than", axis);
         return -1;
     }
-    int longer = graph_axis(g, arena_printf(&g->arena, "%s+", g->axes[axis]));
+    int longer = graph_axis_sum(g, arena_printf(&g->arena, "%s+", g->axes[axis]), 1,
+                                &(struct nn_axis_part){.axis = axis, .times = 1}, 1);
     if (longer > 0)
         g->shorter[longer] = axis;
     return longer;

@@ -126,6 +126,16 @@ int graph_n_axes(const struct graph *g); /* the batch axis included */
  * graph_rows() sees to its offsets; -1 as above.
  */
 int graph_axis_longer(struct graph *g, int axis);
+/* One whose rows follow from those of other axes: for each row of the batch `fixed`, and
+ * for each part `times` as many as it has there, but `most` at most (0: all of them).
+ */
+#define AXIS_PARTS_MAX 4
+struct nn_axis_part {
+    int axis;
+    int64_t times, most;
+};
+int graph_axis_sum(struct graph *g, const char *name, int64_t fixed,
+                   const struct nn_axis_part *parts, int n);
 
 /* Prefix of the names of parameters made from here on; calls nest. */
 void graph_push(struct graph *g, const char *name);

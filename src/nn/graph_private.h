@@ -68,6 +68,13 @@ struct graph_named_val {
     bool whole;    /* of an output: its values are whole numbers */
 };
 
+/* Rows of an axis that follow from those of others; in the graph's arena. */
+struct graph_axis_rule {
+    int64_t fixed;
+    int n;
+    struct nn_axis_part parts[AXIS_PARTS_MAX];
+};
+
 struct graph {
     struct graph_options options;
     const struct device *device;
@@ -80,9 +87,11 @@ struct graph {
     struct op_env env;
     const char *axes[AXES_MAX];
     int n_axes;
-    int shorter[AXES_MAX];        /* that an axis is longer than; 0: none */
-    int64_t *longer_at[AXES_MAX]; /* its offsets; owned */
-    int64_t longer_room[AXES_MAX];
+    int shorter[AXES_MAX]; /* that an axis is longer than by one; 0: none */
+    const struct graph_axis_rule
+        *rules[AXES_MAX];       /* how it follows from others; or NULL */
+    int64_t *rule_at[AXES_MAX]; /* its offsets; owned */
+    int64_t rule_room[AXES_MAX];
     struct buf prefix;
     VEC(size_t) prefix_marks;
     VEC(struct nn_val *) vals;

@@ -69,6 +69,9 @@ struct nn_val *nn_pair_net(struct graph *g, struct nn_val *query, struct nn_val 
 bool nn_pair_net_fits(const struct nn_pair_layer layers[2]);
 /* [.., in] times a parameter w [in, out]. */
 struct nn_val *nn_times(struct graph *g, struct param *w, struct nn_val *x);
+/* The same and a bias [out]. */
+struct nn_val *nn_times_bias(struct graph *g, struct param *w, struct param *bias,
+                             struct nn_val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
  * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
  * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is
@@ -85,6 +88,9 @@ struct nn_val *nn_batch_norm_padded(struct graph *g, const char *name, struct nn
                                     struct nn_val **pad_out);
 /* Over the last dimension, eps 1e-5. Parameters `name`.weight, `name`.bias. */
 struct nn_val *nn_layer_norm(struct graph *g, const char *name, struct nn_val *x);
+/* By parameters of any shape with as many values as the last dimension has. */
+struct nn_val *nn_layer_norm_by(struct graph *g, struct param *weight, struct param *bias,
+                                double eps, struct nn_val *x);
 /* Zero with probability p and 1/(1-p) else, in training; the same in every run of a seed.
  */
 struct nn_val *nn_dropout(struct graph *g, struct nn_val *x, double p);
@@ -271,6 +277,96 @@ struct nn_val *nn_gru_cell(struct graph *g, struct nn_val *a, struct nn_val *b,
  * of an item are those of its first position.
  */
 struct nn_val *nn_session_graph(struct graph *g, struct nn_val *x, struct nn_val *node);
+
+/* Tokens: sequences made of parts of a row. Each of n parts (AXIS_PARTS_MAX at most) has
+ * values of one or several tokens of `width` per row; one on the batch axis comes once.
+ * `axis`: one that has as many rows as all of them (that of an earlier join), or
+ * AXIS_BATCH: a new one, `name`.
+ */
+struct nn_val *nn_seq_join(struct graph *g, const char *name, struct nn_val *const *parts,
+                           int n, int64_t width, int axis);
+/* The first `front` positions of each row, and of the others the last ones: as many in all
+ * as `axis` has.
+ */
+struct nn_val *nn_seq_keep(struct graph *g, struct nn_val *x, int64_t front, int axis);
+/* The positions of each row in the opposite order. */
+struct nn_val *nn_seq_reverse(struct graph *g, struct nn_val *x);
+/* x [in] per position, matrix [in * out] and bias [out] per row -> x times the row's
+ * matrix, and the bias.
+ */
+struct nn_val *nn_seq_times(struct graph *g, struct nn_val *x, struct nn_val *matrix,
+                            struct nn_val *bias);
+/* [n * in] -> [n * out]: each field times a matrix of its own; w [n, in, out], bias [n, 1,
+ * out].
+ */
+struct nn_val *nn_field_times(struct graph *g, struct param *w, struct param *bias,
+                              struct nn_val *x);
+
+/* Attention of a sequential transduction unit (Zhai et al. 2024), heads side by side. A
+ * row's tokens are `contextual` ones, its history, and candidates: as many as axis
+ * `targets` has there (0: there are none). Token i gives the sum of silu(alpha q_i . k_j) * scale * v_j over
+ * the tokens j that it sees: of the history itself and what stands before it; of the
+ * context all but candidates; of candidates itself and all that is no candidate. With
+ * `window` tokens further back are not seen, except by the last `full` of the history
+ * and candidates; the context counts as one token there. With `local` or `global` above
+ * 0, instead: the last `local` tokens up to itself and the first max(global, contextual);
+ * of candidates all that is no candidate, but not itself.
+ */
+#define NN_STU_WIDTH_MAX 1024
+#define NN_STU_EPS 1e-6f
+struct nn_stu_conf {
+    int64_t heads, hidden, attention;
+    int64_t contextual, window, full, local, global;
+    int targets;
+    float alpha, scale;
+};
+/* [2 * heads * (hidden + attention)]: gates, values, queries, keys -> [heads * hidden]. */
+struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk,
+                                const struct nn_stu_conf *conf);
+/* The gates u in front of `uvqk`, and o [n], what was attended to -> [3 n]: silu(u), o, and silu(u)
+ * times the layer norm of o (eps NN_STU_EPS): of each of `groups` by one weight and one bias,
+ * [groups]; of one group also by those of each value, [n].
+ */
+struct nn_val *nn_stu_gate(struct graph *g, struct nn_val *uvqk, struct nn_val *attended,
+                           struct param *weight, struct param *bias, int64_t groups);
+
+/* scale * x + a row of positions [n, d] (+ a row of times [k + 1, d], or NULL). Without
+ * times the row is that of the token's place; with them it counts from the end of the history
+ * backwards, behind those of the `contextual` tokens; all candidates have the same one.
+ * Of times the row is by how long before the query (a time per row; NULL: the time of its
+ * last token) a token's `time` was, in units of `increments`: its root or logarithm, k at
+ * most.
+ */
+struct nn_positions_conf {
+    int64_t contextual;
+    int targets; /* axis of the candidates; 0: there are none */
+    bool log;
+    float scale, increments;
+};
+struct nn_val *nn_add_positions(struct graph *g, struct nn_val *x, struct nn_val *time,
+                                struct nn_val *query, struct param *positions,
+                                struct param *times,
+                                const struct nn_positions_conf *conf);
+/* time [1] -> [2 n]: for each unit the cosine and sine of where in its period of `per`
+ * units it is.
+ */
+struct nn_val *nn_time_waves(struct graph *g, struct nn_val *time, const uint32_t *units,
+                             const uint32_t *per, int64_t n);
+/* action [1], a number whose bits say what was done -> [types * d]: for each type row i of
+ * `table` [types, d] when one of its bits is set, else zeros. Bits of the last
+ * `thresholds` types are set, too, where watch [1] is at least that.
+ */
+#define NN_ACTIONS_MAX 64
+struct nn_action_conf {
+    int64_t types, thresholds;
+    uint64_t bits[NN_ACTIONS_MAX];
+    uint32_t threshold[NN_ACTIONS_MAX];
+};
+struct nn_val *nn_action_embed(struct graph *g, struct nn_val *action,
+                               struct nn_val *watch, struct param *table,
+                               const struct nn_action_conf *conf);
+/* The same learnt values for every row of the axis that `like` is on. */
+struct nn_val *nn_learned_row(struct graph *g, struct param *row, struct nn_val *like);
 
 /* Users and items. The rows of items are those of the batch, then those that stand
  * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]

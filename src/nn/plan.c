@@ -201,6 +201,18 @@ static int64_t lay_out(struct graph *g)
     return total;
 }
 
+/* What an axis has at most, by what others have. */
+static int64_t rule_capacity(const struct graph *g, const struct graph_axis_rule *rule)
+{
+    int64_t batch = g->capacity[AXIS_BATCH], n = rule->fixed * batch;
+    for (int i = 0; i < rule->n; i++) {
+        const struct nn_axis_part *p = &rule->parts[i];
+        int64_t all = g->capacity[p->axis] * p->times;
+        n += p->most && all > p->most * batch ? p->most * batch : all;
+    }
+    return n;
+}
+
 size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX])
 {
     int64_t before[AXES_MAX];
@@ -208,8 +220,8 @@ size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX])
     memcpy(before, g->capacity, sizeof(before));
     memcpy(g->capacity, rows, sizeof(before));
     for (int i = 0; i < g->n_axes; i++)
-        if (g->shorter[i])
-            g->capacity[i] = g->capacity[g->shorter[i]] + g->capacity[AXIS_BATCH];
+        if (g->rules[i])
+            g->capacity[i] = rule_capacity(g, g->rules[i]);
     int64_t total = lay_out(g);
     memcpy(g->capacity, before, sizeof(before));
     return (size_t)total * sizeof(float);
@@ -344,24 +356,39 @@ void graph_bind(struct graph *g)
         g->executor->rows(g);
 }
 
-/* Rows of an axis that is longer than another. */
-static enum rc longer_rows(struct graph *g, int axis, struct err *err)
+/* Rows of an axis for row b of the batch. */
+static int64_t rule_rows(const struct nn_batch_rows *rows,
+                         const struct graph_axis_rule *rule, int64_t b)
+{
+    int64_t n = rule->fixed;
+    for (int i = 0; i < rule->n; i++) {
+        const struct nn_axis_part *p = &rule->parts[i];
+        const int64_t *at = rows->offsets[p->axis];
+        int64_t have = at ? (at[b + 1] - at[b]) * p->times : 0;
+        n += p->most && have > p->most ? p->most : have;
+    }
+    return n;
+}
+
+/* Rows of an axis that follow from those of others, which were made before it. */
+static enum rc set_rule_rows(struct graph *g, int axis, struct err *err)
 {
     struct nn_batch_rows *rows = &g->env.rows;
     int64_t n = rows->n[AXIS_BATCH];
-    const int64_t *at = rows->offsets[g->shorter[axis]];
-    if (n + 1 > g->longer_room[axis]) {
-        int64_t *more = mem_try_realloc(g->longer_at[axis], (size_t)n + 1, sizeof(*more));
+    if (n + 1 > g->rule_room[axis]) {
+        int64_t *more = mem_try_realloc(g->rule_at[axis], (size_t)n + 1, sizeof(*more));
         if (!more)
             return err_set(err, RC_NOMEM, "no memory for the offsets of %jd rows",
                            (intmax_t)n);
-        g->longer_at[axis] = more;
-        g->longer_room[axis] = n + 1;
+        g->rule_at[axis] = more;
+        g->rule_room[axis] = n + 1;
     }
-    for (int64_t b = 0; b <= n; b++)
-        g->longer_at[axis][b] = (at ? at[b] : 0) + b;
-    rows->n[axis] = rows->n[g->shorter[axis]] + n;
-    rows->offsets[axis] = g->longer_at[axis];
+    int64_t *at = g->rule_at[axis];
+    at[0] = 0;
+    for (int64_t b = 0; b < n; b++)
+        at[b + 1] = at[b] + rule_rows(rows, g->rules[axis], b);
+    rows->n[axis] = at[n];
+    rows->offsets[axis] = at;
     return RC_OK;
 }
 
@@ -372,7 +399,7 @@ enum rc graph_rows(struct graph *g, const struct nn_batch_rows *rows, struct err
     memcpy(g->env.rows.n, rows->n, axes * sizeof(*rows->n));
     memcpy(g->env.rows.offsets, rows->offsets, axes * sizeof(*rows->offsets));
     for (int i = 0; i < g->n_axes; i++) {
-        if (g->shorter[i] && longer_rows(g, i, err))
+        if (g->rules[i] && set_rule_rows(g, i, err))
             return RC_NOMEM;
         int64_t n = g->env.rows.n[i];
         if (n <= g->capacity[i])

@@ -83,6 +83,13 @@ CASE(layer_norm)
 {
     return nn_layer_norm(g, "n", fields(g, x));
 }
+CASE(layer_norm_by)
+{
+    struct nn_init u = {INIT_UNIFORM, -1, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){3, 4}, 2, u, true);
+    struct param *b = nn_param(g, "b", (const int64_t[]){12}, 1, u, true);
+    return nn_layer_norm_by(g, w, b, 1e-6, x);
+}
 CASE(dropout)
 {
     return nn_dropout(g, x, 0.5);
@@ -369,6 +376,24 @@ CASE(times)
                                (struct nn_init){INIT_NORMAL, 0, 1}, true);
     return nn_times(g, w, x);
 }
+CASE(times_bias)
+{
+    struct nn_init u = {INIT_NORMAL, 0, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){12, 5}, 2, u, true);
+    return nn_times_bias(g, w, nn_param(g, "b", (const int64_t[]){5}, 1, u, true), x);
+}
+CASE(field_times)
+{
+    struct nn_init u = {INIT_NORMAL, 0, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){3, 4, 2}, 3, u, true);
+    struct param *b = nn_param(g, "b", (const int64_t[]){3, 1, 2}, 3, u, true);
+    return nn_field_times(g, w, b, x);
+}
+CASE(seq_times)
+{
+    struct nn_val *bias = nn_slice(g, x, 0, 3);
+    return nn_seq_sum(g, NULL, nn_seq_times(g, seq, x, bias));
+}
 CASE(number_embed)
 {
     return nn_number_embed(g, "f", nn_slice(g, x, 0, 1), 6);
@@ -466,6 +491,7 @@ static const struct onnx_case onnx_cases[] = {
     ENTRY(batch_norm_plain),
     ENTRY(batch_norm_padded),
     ENTRY(layer_norm),
+    ENTRY(layer_norm_by),
     ENTRY(dropout),
     ENTRY(feature_dropout),
     ENTRY(prelu),
@@ -530,6 +556,9 @@ static const struct onnx_case onnx_cases[] = {
     ENTRY(session_graph),
     ENTRY(seq_windows),
     ENTRY(times),
+    ENTRY(times_bias),
+    ENTRY(field_times),
+    ENTRY(seq_times),
     ENTRY(number_embed),
     ENTRY(numbers_embed),
     ENTRY(autodis),

@@ -66,7 +66,7 @@ const struct cuda_op cuda_op_batch_norm = {
 static void layer_forward(const struct cuda_run *r)
 {
     const struct op_layer_norm_conf *c = r->op->conf;
-    cuda_layer_norm(r->cuda->stream, c->n, EPS, r->op->params[0]->value,
+    cuda_layer_norm(r->cuda->stream, c->n, c->eps, r->op->params[0]->value,
                     r->op->params[1]->value, cuda_in(r, 0), cuda_view(&r->op->keep),
                     cuda_out(r));
 }

@@ -30,6 +30,14 @@ static int64_t at_least(int64_t tile, int64_t least)
     return tile < least ? least : tile;
 }
 
+static int64_t longest_axis(const struct graph *g)
+{
+    int64_t most = 0;
+    for (int i = 0; i < g->n_axes; i++)
+        most = at_least(most, g->env.rows.n[i]);
+    return most;
+}
+
 /* The same for any number of threads: it follows from the batch alone. */
 static int64_t tile_rows(const struct graph *g)
 {
@@ -43,6 +51,8 @@ static int64_t tile_rows(const struct graph *g)
         widest = per_row > widest ? per_row : widest;
     }
     int64_t tile = TILE_BYTES / (widest * (int64_t)sizeof(float)) / 16 * 16;
+    if (tile < TILE_MIN && longest_axis(g) >= TILE_MIN * batch)
+        return 1; /* a row of the batch has more rows than a tile wants */
     int64_t few = batch / TILES_LEAST / 16 * 16;
     if (has_large_weight(g))
         tile = at_least(tile, few < TILE_READ ? few : TILE_READ);

@@ -61,7 +61,9 @@ static void jrc_sync_forward(const struct op_run *r)
 static void jrc_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_jrc_conf *c = r->conf;
-    for (int64_t k = begin; k < end; k++) {
+    int64_t from, to;
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         double own = (double)x[class_of(r, k)], alpha = (double)c->alpha;
         double classes = log_add((double)x[0], (double)x[1]) - own;
@@ -89,9 +91,11 @@ static void jrc_sync_backward(const struct op_run *r)
 static void jrc_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_jrc_conf *c = r->conf;
+    int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    for (int64_t k = begin; k < end; k++) {
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *s = session_of(r, k);
         float *dx = view_row(&r->d_in[0], k);
         int own = class_of(r, k), other = 1 - own;

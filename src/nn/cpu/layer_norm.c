@@ -49,7 +49,7 @@ static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++)
             kernels()->layer_norm(view_row(&r->out[0], k) + at,
-                                  view_row(&r->in[0], k) + at, w, b, (float)EPS,
+                                  view_row(&r->in[0], k) + at, w, b, c->eps,
                                   view_row(&r->keep, k) + 2 * g, c->n);
 }
 

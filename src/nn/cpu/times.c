@@ -69,8 +69,9 @@ static void times_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct times_state *s = r->state;
     int64_t from, to;
     nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    gemm_forward(s->packed, flat(view_rows(&r->in[0], from, to), c->in), NULL,
-                 GEMM_ACT_NONE, flat(view_rows(&r->out[0], from, to), c->out));
+    gemm_forward(s->packed, flat(view_rows(&r->in[0], from, to), c->in),
+                 r->n_params > 1 ? r->params[1]->value : NULL, GEMM_ACT_NONE,
+                 flat(view_rows(&r->out[0], from, to), c->out));
 }
 
 static void times_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -95,13 +96,23 @@ static void times_grads(const struct op_run *r)
     for (int64_t k = 0; k < c->in * c->out; k++)
         s->grad[k] = 0;
     gemm_gradient(s->packed, flat(r->d_out[0], c->out), flat(r->in[0], c->in), s->grad,
-                  NULL, r->env->pool);
+                  r->n_params > 1 ? r->params[1]->grad : NULL, r->env->pool);
     for (int64_t i = 0; i < c->in; i++)
         for (int64_t o = 0; o < c->out; o++)
             grad[i * c->out + o] += s->grad[o * c->in + i];
 }
 
 const struct nn_cpu_op nn_cpu_times = {
+    .flags = CPU_WRITES,
+    .setup = times_setup,
+    .teardown = times_teardown,
+    .begin = times_begin,
+    .forward = times_forward,
+    .backward = times_backward,
+    .grads = times_grads,
+};
+
+const struct nn_cpu_op nn_cpu_times_bias = {
     .flags = CPU_WRITES,
     .setup = times_setup,
     .teardown = times_teardown,

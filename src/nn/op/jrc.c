@@ -7,12 +7,12 @@ static enum rc jrc_infer(const void *conf, const struct nn_shape *in, int n_in,
                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = KEEP_WIDTH;
-    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
-    if (in[IN_LOGITS].axis != AXIS_BATCH || nn_shape_width(&in[IN_LOGITS]) != 2)
+    out[0] = (struct nn_shape){.axis = in[IN_LOGITS].axis, .n_dims = 1, .dims = {1}};
+    if (nn_shape_width(&in[IN_LOGITS]) != 2)
         return err_set(err, RC_INVAL, "takes two predictions per row, not %jd",
                        (intmax_t)nn_shape_width(&in[IN_LOGITS]));
     for (int i = 1; i < n_in; i++)
-        if (in[i].axis != AXIS_BATCH || nn_shape_width(&in[i]) != 1)
+        if (in[i].axis != in[0].axis || nn_shape_width(&in[i]) != 1)
             return err_set(err, RC_INVAL, "takes one label, session and weight per row");
     return RC_OK;
 }

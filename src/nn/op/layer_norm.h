@@ -9,6 +9,7 @@
 
 struct op_layer_norm_conf {
     int64_t n;
+    float eps;
 };
 
 #endif

@@ -37,3 +37,31 @@ struct nn_val *nn_times(struct graph *g, struct param *w, struct nn_val *x)
         .precision = g->options.precision, .in = w->dims[0], .out = w->dims[1]};
     return nn_op(g, &op_times, &x, 1, &w, 1, &conf, sizeof(conf));
 }
+
+static void times_bias_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *x =
+        onnx_binary(o, "MatMul", NULL, op->x[0], onnx_param(o, op->params[0]));
+    onnx_binary(o, "Add", op->y[0], x, onnx_param(o, op->params[1]));
+}
+
+const struct op op_times_bias = {
+    .name = "times and bias",
+    .flags = OP_NEEDS_IN,
+    .infer = times_infer,
+    .onnx = times_bias_onnx,
+};
+
+struct nn_val *nn_times_bias(struct graph *g, struct param *w, struct param *bias,
+                             struct nn_val *x)
+{
+    if (!w || !x || !bias)
+        return NULL;
+    struct op_times_conf conf = {
+        .precision = g->options.precision, .in = w->dims[0], .out = w->dims[1]};
+    struct param *params[] = {w, bias};
+    if (bias->n != conf.out)
+        return graph_fail(g, "times: a bias of %jd values for %jd", (intmax_t)bias->n,
+                          (intmax_t)conf.out);
+    return nn_op(g, &op_times_bias, &x, 1, params, 2, &conf, sizeof(conf));
+}
