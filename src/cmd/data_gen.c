@@ -70,7 +70,10 @@ static void print_text(const struct gen_conf *c, const struct gen_report *r,
 {
     buf_printf(out, "%-8s %12s  %-10s %12s  %12s  %12s\n", "split", "rows", "label",
                "positive", "best AUC", "best logloss");
-    for (size_t s = 0; s < r->n_splits; s++)
+    for (size_t s = 0; s < r->n_splits; s++) {
+        if (gen_labels(c->kind) == 0) /* those of candidates are lists */
+            buf_printf(out, "%-8s %12jd  %-10s %12s  %12s  %12s\n", r->splits[s].name,
+                       (intmax_t)r->splits[s].rows, "-", "-", "-", "-");
         for (size_t i = 0; i < gen_labels(c->kind); i++) {
             const struct gen_score *score = &r->splits[s].scores[i];
             buf_printf(out, "%-8s %12jd  %-10s", r->splits[s].name,
@@ -81,6 +84,7 @@ static void print_text(const struct gen_conf *c, const struct gen_report *r,
             print_number(out, gen_score_logloss(score));
             buf_putc(out, '\n');
         }
+    }
 }
 
 /* Files of an earlier run would be read together with the new ones. */
@@ -154,7 +158,7 @@ const struct cmd cmd_data_gen = {
     .args = "KIND",
     .summary = "generate a click log with a known best AUC",
     .description =
-        "KIND is ccp, criteo, movielens or taobao. The files have the columns of these "
+        "KIND is ccp, criteo, kuairand, movielens or taobao. The files have the columns of these "
         "datasets, long-tailed ids, and labels drawn from hidden effects of the "
         "values. Because the true probabilities are known, so is the highest AUC that "
         "any model can reach; it is printed and written to DIR/gen.json. The same seed "
@@ -164,6 +168,6 @@ const struct cmd cmd_data_gen = {
     .conf_size = sizeof(struct gen_opts),
     .min_args = 1,
     .max_args = 1,
-    .words = "ccp|criteo|movielens|taobao",
+    .words = "ccp|criteo|kuairand|movielens|taobao",
     .run = data_gen_command,
 };

@@ -47,6 +47,12 @@ int ty_model_open(const char *dir, int threads, struct ty_model **out,
                                &m->export, &err);
     if (!rc)
         m->outputs = train_scorer_outputs(train_export_session(m->export), &m->n_outputs);
+    for (size_t i = 0; i < m->n_outputs && !rc; i++)
+        if (m->outputs[i].axis != AXIS_BATCH)
+            rc = err_coded(&err, RC_UNSUPPORTED, E2012,
+                           "output '%s' has a value for each candidate of a row; this "
+                           "library gives one per row (use predict or serve)",
+                           m->outputs[i].name);
     if (rc)
         ty_model_close(m);
     else

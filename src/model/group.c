@@ -255,6 +255,7 @@ struct listing {
     int64_t wide_dim;
     const char *suffix, *wide_init;
     int axis;
+    bool follows; /* the axis is that of another group */
 };
 
 /* Numbers that become vectors in the graph. */
@@ -377,7 +378,7 @@ static struct nn_val *add_features(struct model *m, const struct listing *l,
             continue;
         p.width = input_width(f, l->wide_dim);
         p.col = col;
-        p.leads = l->sequence && first;
+        p.leads = l->sequence && first && !l->follows;
         p.first_only = l->in_sequence_group && !l->sequence && f->value_dim == 1;
         if (p.leads)
             VEC_PUSH(&m->axes, ((struct model_axis){.axis = l->axis, .leader = f}));
@@ -446,6 +447,54 @@ static bool sequence_parts(struct model *m, const char *name, const char *const 
     if (!*sequence)
         graph_fail(m->graph, "group '%s' holds no sequence feature", name);
     return *sequence != NULL;
+}
+
+static void mark_read(struct model *m, const struct pc_FeatureGroupConfig *c)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    for (int64_t i = 0; i < mc->n_feature_groups && i < 64; i++)
+        if (mc->feature_groups[i] == c)
+            m->groups_read |= UINT64_C(1) << i;
+}
+
+struct nn_val *group_along(struct model *m, const char *name, int axis)
+{
+    const struct pc_FeatureGroupConfig *c = find(m, name);
+    int64_t n_fields, width;
+    if (!c)
+        return graph_fail(m->graph, "there is no feature group '%s'", name);
+    mark_read(m, c);
+    struct listing l = {.group = name,
+                        .names = c->feature_names,
+                        .n = c->n_feature_names,
+                        .sequence = true,
+                        .in_sequence_group = true,
+                        .suffix = c->embedding_name_suffix,
+                        .axis = axis,
+                        .follows = true};
+    struct nn_val *y = add_features(m, &l, arena_printf(&m->arena, "%s.sequence", name),
+                                    &n_fields, &width);
+    return y ? y : graph_fail(m->graph, "group '%s' holds no sequence feature", name);
+}
+
+bool group_query(struct model *m, const char *name, struct group *out)
+{
+    const struct pc_FeatureGroupConfig *c = find(m, name);
+    if (!c || c->group_type != pc_FeatureGroupType_SEQUENCE)
+        return group_of(m, name, 0, NULL, out);
+    *out = (struct group){.conf = c};
+    mark_read(m, c);
+    struct listing l = {.group = name,
+                        .names = c->feature_names,
+                        .n = c->n_feature_names,
+                        .in_sequence_group = true,
+                        .suffix = c->embedding_name_suffix,
+                        .axis = AXIS_BATCH};
+    out->deep = add_features(m, &l, arena_printf(&m->arena, "%s.query", name),
+                             &out->n_fields, &out->field_width);
+    if (!out->deep)
+        graph_fail(m->graph, "group '%s' holds no feature but sequences", name);
+    return out->deep != NULL;
 }
 
 static const struct pc_SeqGroupConfig *
@@ -583,14 +632,6 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
     out->deep =
         drop_features(m, c->group_name, nn_concat(m->graph, parts, n), widths, n_blocks);
     return out->deep != NULL;
-}
-
-static void mark_read(struct model *m, const struct pc_FeatureGroupConfig *c)
-{
-    const struct pc_ModelConfig *mc = m->conf->model_config;
-    for (int64_t i = 0; i < mc->n_feature_groups && i < 64; i++)
-        if (mc->feature_groups[i] == c)
-            m->groups_read |= UINT64_C(1) << i;
 }
 
 void model_unread_groups(const struct model *m, struct buf *out)

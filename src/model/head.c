@@ -9,10 +9,12 @@
 
 #include "model/parts.h"
 
-static struct nn_val *column(struct model *m, const char *prefix, const char *name)
+static struct nn_val *column(struct model *m, const struct model_task *t,
+                             const char *prefix)
 {
-    struct nn_shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
-    return nn_input(m->graph, arena_printf(&m->arena, "%s%s", prefix, name), &one, false);
+    struct nn_shape one = {.axis = t->axis, .n_dims = 1, .dims = {1}};
+    return nn_input(m->graph, arena_printf(&m->arena, "%s%s", prefix, t->name), &one,
+                    false);
 }
 
 static void predict_binary(struct model *m, struct model_task *t, struct nn_val *o)
@@ -54,7 +56,7 @@ static struct nn_val *jrc_loss(struct model *m, struct model_task *t,
         return graph_fail(m->graph, "one task has sessions by '%s' and by '%s'",
                           t->session->name, f->name);
     if (!t->session)
-        t->sessions = column(m, "session:", t->name);
+        t->sessions = column(m, t, "session:");
     t->session = f;
     t->logits = o;
     t->probs = nn_softmax(m->graph, o);
@@ -137,9 +139,9 @@ void head_add(struct model *m, struct model_task *t, struct nn_val *o)
     if (!o)
         return;
     t->suffix = t->name[0] ? arena_printf(&m->arena, "_%s", t->name) : "";
-    t->labels = column(m, "label:", t->name);
+    t->labels = column(m, t, "label:");
     if (t->weighted)
-        t->weights = column(m, "weight:", t->name);
+        t->weights = column(m, t, "weight:");
     if (t->n_losses == 0)
         graph_fail(m->graph, "%s%shas no loss", t->name,
                    t->name[0] ? ": " : "the model ");
@@ -272,6 +274,26 @@ struct model_task head_of_intervention(const struct model *m,
     TAKE_TOWER(t, c);
     label_by_place(m, place, &t);
     return t;
+}
+
+struct model_task head_of_fusion(const struct pc_FusionSubTaskConfig *c, int axis)
+{
+    return (struct model_task){.name = c->task_name,
+                               .label = c->label_name,
+                               .weight = c->weight,
+                               .in_space = 1,
+                               .out_space = 1,
+                               .num_class = c->num_class,
+                               .losses = c->losses,
+                               .n_losses = c->n_losses,
+                               .metrics = c->metrics,
+                               .n_metrics = c->n_metrics,
+                               .train_metrics = c->train_metrics,
+                               .n_train_metrics = c->n_train_metrics,
+                               .weighted = c->has_weight,
+                               .axis = axis,
+                               .masked = c->has_task_bitmask,
+                               .bits = c->task_bitmask};
 }
 
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *c,

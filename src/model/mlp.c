@@ -216,7 +216,7 @@ static struct nn_val *mlp(struct model *m, const char *name, const struct pc_MLP
         l.conf = conf;
         l.index = i;
         l.last = i + 1 == conf->n_hidden_units;
-        l.sequence = (axis != AXIS_BATCH && axis != m->match.items) ||
+        l.sequence = (axis != AXIS_BATCH && axis != m->match.items && !m->jagged) ||
                      (s.x && nn_val_shape(s.x)->n_dims > 1);
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
         apply_layer(&l, &s);

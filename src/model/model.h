@@ -113,7 +113,13 @@ struct model_task {
     const struct pc_feature *session;
     struct nn_val *sessions;
     struct nn_val *logits, *probs, *y; /* what metrics read; NULL where there is none */
-    bool inner;                        /* what it predicts is no output of the model */
+    /* Whose rows have the labels: the batch's, or candidates of its rows, one each. Of
+     * candidates labels are lists, and with `masked` 1 where one of `bits` is set.
+     */
+    int axis;
+    bool masked;
+    uint64_t bits;
+    bool inner;    /* what it predicts is no output of the model */
     bool training; /* its losses and metrics are excluded from evaluations */
     /* Of a match model, which has no labels: scores of all candidates of each row. */
     struct nn_val *scores;
@@ -172,6 +178,7 @@ struct model {
     uint64_t groups_read; /* bit i: feature_groups[i] is an input; of the first 64 */
     const char
         *one_shard; /* what needs all rows of a batch in one place; NULL: nothing */
+    bool jagged;    /* nets see positions as rows: sequences have no padding for them */
     bool one_table; /* features of one table name share it, whatever rows they have */
     const struct msg *message; /* the model's own message */
 };

@@ -22,6 +22,14 @@ struct group {
  */
 bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *wide_init,
               struct group *out);
+/* The sequence of that group on the axis of another: it has that one's steps, cut or filled
+ * up. NULL when it failed.
+ */
+struct nn_val *group_along(struct model *m, const char *name, int axis);
+/* The features of a group that are no sequences, as out->deep: all of a DEEP group, and of
+ * a SEQUENCE group its query, through the tables of sequences.
+ */
+bool group_query(struct model *m, const char *name, struct group *out);
 bool group_exists(const struct model *m, const char *name);
 const char *group_first(const struct model *m); /* NULL when there is none */
 /* Whether the vectors of group `name` are those in front of each row of group `of`: the
@@ -155,6 +163,8 @@ struct model_task head_of_bayes(const struct model *m,
 struct model_task head_of_intervention(const struct model *m,
                                        const struct pc_InterventionTaskTower *conf,
                                        int64_t place);
+/* A task of candidates, which are on `axis`. */
+struct model_task head_of_fusion(const struct pc_FusionSubTaskConfig *conf, int axis);
 /* Losses and outputs of such a task, whose raw output is `o` [num_class]. */
 void head_add(struct model *m, struct model_task *t, struct nn_val *o);
 
@@ -216,5 +226,43 @@ bool part_sid_walk(struct model *m, const struct part_sid_conf *conf, struct nn_
  */
 void head_sid(struct model *m, const struct part_sid_conf *conf,
               const struct part_sid_walk *w, struct nn_val *made, struct nn_val *target);
+
+/* A sequence model of transduction units (HSTU): what it makes of a user's history. Its
+ * parameters are below `name`, tables below the graph's prefix.
+ */
+struct part_hstu_conf {
+    const struct pc_HSTU *hstu;
+    const char *name;
+    const char *history;         /* group; its other groups are history_action, ... */
+    struct nn_val *context;      /* [n_context * width] per row, or NULL */
+    int64_t n_context;           /* tokens that it makes */
+    struct nn_val *targets;      /* of the candidates; NULL: there are none */
+    struct nn_val *target_times; /* [1] per candidate, or NULL */
+    struct nn_val *query_time;   /* [1] per row, or NULL: the time of the last token */
+    uint32_t max_seq_len;
+    bool
+        newest_first; /* the history runs from new to old; candidates are turned already */
+};
+/* [embedding_dim] per candidate; without candidates per row: that of the last token. */
+struct nn_val *part_hstu(struct model *m, const struct part_hstu_conf *conf);
+/* The context of a model: group `contextual`. false when the graph has failed. */
+bool part_hstu_context(struct model *m, bool one_token, struct part_hstu_conf *out);
+/* A net of two layers with norms: [out] per row; parameters below `name`.0 to .3. */
+struct nn_val *part_swish_net(struct model *m, const char *name, struct nn_val *x,
+                              int64_t hidden, int64_t out);
+/* Weights of linear layers whose parameters came since `from` of them were there are
+ * uniform within sqrt(6 / (in + out)), their biases 0.
+ */
+size_t part_count_params(const struct model *m);
+void part_xavier(struct model *m, size_t from);
+/* dlrm_hstu and ultra_hstu: n channels, the candidates and the heads. */
+struct part_rank_hstu_conf {
+    const struct pc_HSTU *const *hstu;
+    int64_t n;
+    const struct pc_FusionMTLTower *tower;
+    uint32_t max_seq_len, item_hidden;
+    bool global_average, ascending, one_context_token;
+};
+void part_rank_hstu(struct model *m, const struct part_rank_hstu_conf *conf);
 
 #endif

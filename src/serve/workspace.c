@@ -118,6 +118,19 @@ static void put_number(struct buf *b, float v)
     buf_puts(b, text);
 }
 
+/* One number, or a list. */
+static void put_values(struct buf *b, const float *y, int64_t n)
+{
+    if (n > 1)
+        buf_putc(b, '[');
+    for (int64_t i = 0; i < n; i++) {
+        buf_puts(b, i ? "," : "");
+        put_number(b, y[i]);
+    }
+    if (n > 1)
+        buf_putc(b, ']');
+}
+
 static void put_output(const struct serve_workspace *d,
                        const struct train_score_output *o, struct buf *b)
 {
@@ -126,15 +139,16 @@ static void put_output(const struct serve_workspace *d,
         v = train_scorer_view(d->scorer, o->name);
     buf_putc(b, '[');
     for (int64_t r = 0; r < d->rows.n; r++) {
-        const float *y = view_row(&v, r);
+        int64_t from, to;
+        train_scorer_span(d->scorer, o, r, &from, &to);
         buf_puts(b, r ? "," : "");
-        if (o->width > 1)
+        if (o->axis != AXIS_BATCH)
             buf_putc(b, '[');
-        for (int64_t i = 0; i < o->width; i++) {
-            buf_puts(b, i ? "," : "");
-            put_number(b, y[i]);
+        for (int64_t k = from; k < to; k++) {
+            buf_puts(b, k > from ? "," : "");
+            put_values(b, view_row(&v, k), o->width);
         }
-        if (o->width > 1)
+        if (o->axis != AXIS_BATCH)
             buf_putc(b, ']');
     }
     buf_putc(b, ']');
@@ -150,12 +164,15 @@ static const char *not_finite(const struct serve_workspace *d, const struct view
                               int64_t row, double *value)
 {
     for (size_t i = 0; i < d->n_outputs; i++) {
-        const float *y = views[i].data ? view_row(&views[i], row) : NULL;
-        for (int64_t k = 0; y && k < d->outputs[i].width; k++)
-            if (!isfinite(y[k])) {
-                *value = (double)y[k];
+        int64_t from, to, n = d->outputs[i].width;
+        train_scorer_span(d->scorer, &d->outputs[i], row, &from, &to);
+        for (int64_t k = 0; views[i].data && k < (to - from) * n; k++) {
+            float y = view_row(&views[i], from + k / n)[k % n];
+            if (!isfinite(y)) {
+                *value = (double)y;
                 return d->outputs[i].name;
             }
+        }
     }
     return NULL;
 }

@@ -14,6 +14,8 @@
 #include "train/sessions.h"
 #include "train/weights.h"
 
+#define EXACT_BITS 16777216.0f /* whole numbers below it are exact in a float */
+
 /* Memory of one input that had to be rearranged. */
 struct shelf {
     int64_t *ids, *offsets;
@@ -448,6 +450,56 @@ static enum rc check_class(const struct model_task *t, int64_t row, float label,
                      t->label, (intmax_t)row, (double)label, t->num_class - 1);
 }
 
+/* A label as losses take it. */
+static float label_of(const struct model_task *t, float value)
+{
+    if (!t->masked)
+        return value;
+    return (uint64_t)(int64_t)value & t->bits ? 1.0f : 0.0f;
+}
+
+static enum rc check_label(const struct model_task *t, int64_t row, float value,
+                           struct err *err)
+{
+    if (!isfinite(value))
+        return err_coded(err, RC_INVAL, E1401, "label '%s': row %jd of the batch is %g",
+                         t->label, (intmax_t)row, (double)value);
+    if (t->masked && (value < 0 || value >= EXACT_BITS || value != truncf(value)))
+        return err_coded(
+            err, RC_INVAL, E1401,
+            "label '%s': row %jd of the batch is %g; with task_bitmask it is "
+            "a whole number from 0 to below 2^24",
+            t->label, (intmax_t)row, (double)value);
+    value = label_of(t, value);
+    return counts_classes(t)      ? check_class(t, row, value, err)
+           : wants_probability(t) ? check_probability(t, row, value, err)
+                                  : RC_OK;
+}
+
+/* A list in each row, as long as the row has candidates. */
+static enum rc check_list(const struct train_feed *f, const struct model_task *t,
+                          const struct feature_target *from,
+                          const struct feature_batch *b, struct err *err)
+{
+    int64_t at = axis_at(f, t->axis);
+    const struct feature_out *leader = &b->at[f->leader_at[at]];
+    if (!from->offsets)
+        return err_coded(err, RC_INVAL, E1401,
+                         "label '%s' is one number per row; it needs a list with one per "
+                         "candidate",
+                         t->label);
+    for (int64_t r = 0; r < b->rows; r++)
+        if (from->offsets[r + 1] - from->offsets[r] != steps_at(leader, r))
+            return err_coded(err, RC_INVAL, E1401,
+                             "label '%s': row %jd of the batch has %jd labels for %jd "
+                             "candidates ('%s')",
+                             t->label, (intmax_t)r,
+                             (intmax_t)(from->offsets[r + 1] - from->offsets[r]),
+                             (intmax_t)steps_at(leader, r),
+                             f->m->axes.at[at].leader->name);
+    return RC_OK;
+}
+
 static enum rc check_labels(const struct train_feed *f, size_t i,
                             const struct feature_batch *b, struct err *err)
 {
@@ -455,21 +507,18 @@ static enum rc check_labels(const struct train_feed *f, size_t i,
     if (!t->labels)
         return RC_OK;
     const struct feature_target *from = &b->targets[f->label_at[i]];
-    bool classes = counts_classes(t), event = wants_probability(t);
-    if (from->offsets)
-        return err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
-    for (int64_t r = 0; r < b->rows; r++) {
-        if (!isfinite(from->values[r]))
-            return err_coded(err, RC_INVAL, E1401,
-                             "label '%s': row %jd of the batch is %g", t->label,
-                             (intmax_t)r, (double)from->values[r]);
-        enum rc rc = classes ? check_class(t, r, from->values[r], err)
-                     : event ? check_probability(t, r, from->values[r], err)
-                             : RC_OK;
-        if (rc)
-            return rc;
+    enum rc rc = RC_OK;
+    if (t->axis != AXIS_BATCH)
+        rc = check_list(f, t, from, b, err);
+    else if (from->offsets)
+        rc = err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
+    for (int64_t r = 0; r < b->rows && !rc; r++) {
+        int64_t k = from->offsets ? from->offsets[r] : r;
+        for (int64_t end = from->offsets ? from->offsets[r + 1] : r + 1; k < end && !rc;
+             k++)
+            rc = check_label(t, r, from->values[k], err);
     }
-    return RC_OK;
+    return rc;
 }
 
 static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_batch *b,
@@ -477,9 +526,18 @@ static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_b
 {
     const struct model_task *t = &f->m->tasks.at[i];
     enum rc rc = check_labels(f, i, b, err);
-    if (!rc && t->labels)
-        graph_set(f->m->graph, t->labels, b->targets[f->label_at[i]].values);
-    return rc;
+    if (rc || !t->labels)
+        return rc;
+    const float *values = b->targets[f->label_at[i]].values;
+    if (!t->masked) {
+        graph_set(f->m->graph, t->labels, values);
+        return RC_OK;
+    }
+    struct view v = graph_write_begin(f->m->graph, t->labels);
+    for (int64_t k = 0; k < v.rows; k++)
+        *view_row(&v, k) = label_of(t, values[k]);
+    graph_write_end(f->m->graph, t->labels);
+    return RC_OK;
 }
 
 /* Where a column of the model's own stands among the targets. */
@@ -550,7 +608,8 @@ static enum rc set_sessions(struct train_feed *f, size_t i, const struct feature
         return err_set(err, RC_INVAL, "the sessions' feature '%s' is not there",
                        t->session->name);
     struct view v = graph_write_begin(f->m->graph, t->sessions);
-    enum rc rc = train_sessions_number(&f->sessions, &b->at[at], v, err);
+    enum rc rc = train_sessions_number(&f->sessions, &b->at[at], b->rows,
+                                       f->rows.offsets[t->axis], v, err);
     graph_write_end(f->m->graph, t->sessions);
     return rc;
 }

@@ -34,6 +34,7 @@ struct train_score {
     double *each; /* the same of each loss; of train the last batch's */
     size_t n_each;
     int64_t rows;
+    int64_t counted; /* what losses are the mean of: rows, or candidates */
     int64_t *groups; /* room */
     float *preds;
     int64_t room;
@@ -185,11 +186,15 @@ static enum rc make_room(struct train_score *s, int64_t rows, struct err *err)
     return RC_OK;
 }
 
-/* The first id of each row; 0 when there is none. */
-static void fill_groups(struct train_score *s, const struct feature_out *o)
+/* The first id of each row, 0 when there is none; of candidates that of their row. */
+static void fill_groups(struct train_score *s, const struct feature_out *o,
+                        const int64_t *offsets)
 {
-    for (int64_t r = 0; r < o->rows; r++)
-        s->groups[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : 0;
+    for (int64_t r = 0; r < o->rows; r++) {
+        int64_t from = offsets ? offsets[r] : r, to = offsets ? offsets[r + 1] : r + 1;
+        for (int64_t k = from; k < to; k++)
+            s->groups[k] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : 0;
+    }
 }
 
 /* Which candidate of each row is the right one. */
@@ -242,7 +247,8 @@ static enum rc update_metric(struct train_score *s, const struct train_session *
         graph_read(session->model->graph, wants == METRIC_VALUE    ? t->y
                                           : wants == METRIC_SCORES ? t->scores
                                                                    : t->probs);
-    struct metric_rows rows = {.n = b->rows, .pred = pred.data, .width = pred.width};
+    int64_t n = wants == METRIC_SCORES ? b->rows : pred.rows;
+    struct metric_rows rows = {.n = n, .pred = pred.data, .width = pred.width};
     if (wants == METRIC_SCORES) {
         fill_targets(s, t, b->rows);
         rows.width = b->rows ? pred.rows / b->rows : 1;
@@ -251,13 +257,14 @@ static enum rc update_metric(struct train_score *s, const struct train_session *
         rows.label = graph_read(session->model->graph, t->labels).data;
     }
     if (wants == METRIC_PROB && pred.width == 2) { /* the probability of class 1 */
-        for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t r = 0; r < n; r++)
             s->preds[r] = view_row(&pred, r)[1];
         rows.pred = s->preds;
         rows.width = 1;
     }
     if (e->group_at >= 0) {
-        fill_groups(s, &b->at[e->group_at]);
+        fill_groups(s, &b->at[e->group_at],
+                    graph_batch_rows(session->model->graph)->offsets[t->axis]);
         rows.group = s->groups;
     }
     enum rc rc = metric_update(e->metric, &rows, err);
@@ -275,22 +282,33 @@ static enum rc blame_device(const struct train_session *session, enum rc rc,
     return failed ? failed : rc;
 }
 
+/* What a loss is the mean of: rows, or their candidates. */
+static int64_t counted_rows(const struct train_session *session,
+                            const struct feature_batch *b)
+{
+    const struct model *m = session->model;
+    int axis = m->tasks.n ? m->tasks.at[0].axis : AXIS_BATCH;
+    return axis == AXIS_BATCH ? b->rows : graph_batch_rows(m->graph)->n[axis];
+}
+
 enum rc train_score_batch(struct train_score *s, const struct train_session *session,
                           const struct feature_batch *b, double loss, struct err *err)
 {
-    enum rc rc = make_room(s, b->rows, err);
+    int64_t counted = counted_rows(session, b);
+    enum rc rc = make_room(s, counted > b->rows ? counted : b->rows, err);
     for (size_t i = 0; i < s->entries.n && !rc; i++)
         rc = s->entries.at[i].of == OF_TASK
                  ? update_metric(s, session, &s->entries.at[i], b, err)
                  : update_codes(session, &s->entries.at[i], err);
     if (rc)
         return blame_device(session, rc, err);
-    s->loss += loss * (double)b->rows;
+    s->loss += loss * (double)counted;
     for (size_t i = 0; i < s->n_each; i++) {
         double v = graph_loss_at(session->model->graph, i);
-        s->each[i] = s->train ? v : s->each[i] + v * (double)b->rows;
+        s->each[i] = s->train ? v : s->each[i] + v * (double)counted;
     }
     s->rows += b->rows;
+    s->counted += counted;
     return rc;
 }
 
@@ -309,6 +327,7 @@ enum rc train_score_merge(struct train_score *s, const struct train_score *from,
         s->each[i] += from->each[i];
     s->loss += from->loss;
     s->rows += from->rows;
+    s->counted += from->counted;
     return rc;
 }
 
@@ -323,7 +342,7 @@ static int by_name(const void *x, const void *y)
  */
 static void add_losses(struct train_score *s)
 {
-    double rows = s->train ? 1 : (double)s->rows;
+    double rows = s->train ? 1 : (double)s->counted;
     for (size_t i = 0; i < s->n_each && (!s->train || s->n_each > 1); i++)
         if (s->names.at[i])
             VEC_PUSH(&s->lines, ((struct train_score_line){.name = s->names.at[i],
@@ -349,7 +368,7 @@ enum rc train_score_lines(struct train_score *s, const struct train_score_line *
                                                        .value = v.value,
                                                        .why = v.why}));
     }
-    if (s->rows)
+    if (s->counted)
         add_losses(s);
     if (s->lines.n)
         qsort(s->lines.at, s->lines.n, sizeof(*s->lines.at), by_name);
@@ -365,6 +384,7 @@ void train_score_reset(struct train_score *s)
     s->loss = 0;
     memset(s->each, 0, s->n_each * sizeof(*s->each));
     s->rows = 0;
+    s->counted = 0;
 }
 
 int64_t train_score_rows(const struct train_score *s)
@@ -504,6 +524,7 @@ static void pack(const struct train_score *s, struct buf *out)
     buf_add(out, &s->loss, sizeof(s->loss));
     buf_add(out, s->each, s->n_each * sizeof(*s->each));
     put_i64(out, s->rows);
+    put_i64(out, s->counted);
     nn_state_release(&state);
 }
 
@@ -543,7 +564,8 @@ static enum rc unpack(struct train_score *s, struct str at, struct err *err)
     bool ok = unpack_lists(&like, &at, &a, &found) &&
               take(&at, &s->loss, sizeof(s->loss)) &&
               take(&at, s->each, s->n_each * sizeof(*s->each)) &&
-              take(&at, &s->rows, sizeof(s->rows));
+              take(&at, &s->rows, sizeof(s->rows)) &&
+              take(&at, &s->counted, sizeof(s->counted));
     enum rc rc =
         ok ? RC_OK : err_set(err, RC_FORMAT, "metrics of another rank cannot be read");
     for (size_t i = 0; i < s->entries.n && !rc; i++)

@@ -47,16 +47,21 @@ static int64_t number_of(struct train_sessions *s, int64_t id, int64_t next)
 }
 
 enum rc train_sessions_number(struct train_sessions *s, const struct feature_out *ids,
-                              struct view out, struct err *err)
+                              int64_t rows, const int64_t *offsets, struct view out,
+                              struct err *err)
 {
     int64_t next = 0;
-    enum rc rc = clear_numbers(s, out.rows, err);
-    for (int64_t r = 0; !rc && r < out.rows; r++) {
+    enum rc rc = clear_numbers(s, rows, err);
+    for (int64_t r = 0; !rc && r < rows; r++) {
+        int64_t from = offsets ? offsets[r] : r, to = offsets ? offsets[r + 1] : r + 1;
+        if (from == to)
+            continue; /* numbers stay below that of the candidates */
         int64_t at = ids->single ? r : ids->offsets[r];
         bool none = ids->single ? ids->ids[r] < 0 : at == ids->offsets[r + 1];
         int64_t number = none ? next : number_of(s, ids->ids[at], next);
         next += number == next;
-        *view_row(&out, r) = (float)number;
+        for (int64_t k = from; k < to; k++)
+            *view_row(&out, k) = (float)number;
     }
     return rc;
 }

@@ -18,9 +18,11 @@ struct train_sessions {
 void train_sessions_release(struct train_sessions *s);
 
 /* out[row] = the number of the session that the row's first id names: 0, 1, ... by first
- * appearance. A row without an id is a session of its own. RC_NOMEM.
+ * appearance. A row without an id is a session of its own. With offsets [rows + 1] row r
+ * stands for rows offsets[r] to offsets[r + 1] of `out`, its candidates. RC_NOMEM.
  */
 enum rc train_sessions_number(struct train_sessions *s, const struct feature_out *ids,
-                              struct view out, struct err *err) MUST_CHECK;
+                              int64_t rows, const int64_t *offsets, struct view out,
+                              struct err *err) MUST_CHECK;
 
 #endif

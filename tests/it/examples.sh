@@ -78,5 +78,18 @@ codes_train()
     done
 }
 
-tap_cases examples_are_right every_model_is_shown codes_train dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
+# Candidates by what their users did before, one history and two.
+candidates_train()
+{
+    "$TRAINYARD" data gen kuairand --rows 3000 --out kuairand >/dev/null 2>&1
+    for name in dlrm-hstu-kuairand ultra-hstu-kuairand; do
+        run "$TRAINYARD" train "$TY_SOURCE/examples/$name.config" \
+            --set train_config.dense_optimizer.adam_optimizer.lr=0.005
+        status 0
+        run tail -n 1 "runs/$name/train_eval_result_v2.txt"
+        json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
+    done
+}
+
+tap_cases examples_are_right every_model_is_shown codes_train candidates_train dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
     the_zoo_trains

@@ -74,6 +74,8 @@ void gen_schema(const struct gen_kind *k, struct data_schema *out)
     for (size_t i = 0; i < k->n_fields; i++) {
         const struct gen_field *f = &k->fields[i];
         struct type t = type_of(type_of_field(f), f->nulls > 0);
+        if (t.id == TYPE_LIST)
+            t = type_list(&out->mem, type_of(TYPE_I64, false), false);
         data_schema_add(out, str_c(f->name), &t);
     }
 }

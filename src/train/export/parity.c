@@ -111,8 +111,12 @@ static enum rc compare_output(const struct parity *p, const struct train_score_o
 {
     struct view a = train_scorer_view(p->train, o->name),
                 b = train_scorer_view(p->export, o->name);
-    for (int64_t i = 0; i < o->width; i++) {
-        double x = (double)view_row(&a, row)[i], y = (double)view_row(&b, row)[i];
+    int64_t from, to, from_b, to_b;
+    train_scorer_span(p->train, o, row, &from, &to);
+    train_scorer_span(p->export, o, row, &from_b, &to_b);
+    for (int64_t i = 0; i < (to - from) * o->width; i++) {
+        double x = (double)view_row(&a, from + i / o->width)[i % o->width],
+               y = (double)view_row(&b, from_b + i / o->width)[i % o->width];
         double d = fabs(x - y);
         if (isnan(x) && isnan(y))
             continue;

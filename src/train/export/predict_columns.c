@@ -62,6 +62,12 @@ static enum rc add_field(struct train_predict_columns *c, const char *name,
     return RC_OK;
 }
 
+/* One number per row, not a list: that of all candidates is one. */
+static bool is_single(const struct train_score_output *o)
+{
+    return o->width == 1 && o->axis == AXIS_BATCH;
+}
+
 enum rc train_predict_columns_init(struct train_predict_columns *c,
                                    const struct train_session *s,
                                    const struct train_predict_options *o,
@@ -78,7 +84,7 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
         struct type one = type_of(whole ? TYPE_I64 : TYPE_F32, c->nulls);
         struct type list = type_list(
             &c->schema.mem, type_of(whole ? TYPE_I64 : TYPE_F64, false), c->nulls);
-        rc = add_field(c, c->at[i].name, c->at[i].width == 1 ? &one : &list, err);
+        rc = add_field(c, c->at[i].name, is_single(&c->at[i]) ? &one : &list, err);
     }
     struct type text = type_of(TYPE_STR, false);
     if (!rc && c->features)
@@ -95,13 +101,13 @@ void train_predict_columns_release(struct train_predict_columns *c)
     data_schema_release(&c->schema);
 }
 
-/* The first number that is not finite, or -1. */
-static int64_t find_bad(const float *y, int64_t n)
+/* The first number that is not finite, or NULL. */
+static const float *find_bad(const float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(y[i]))
-            return i;
-    return -1;
+            return y + i;
+    return NULL;
 }
 
 static enum rc not_finite(const struct train_scorer *s, const char *output, int64_t row,
@@ -116,16 +122,21 @@ static enum rc not_finite(const struct train_scorer *s, const char *output, int6
     return rc;
 }
 
-static enum rc put_row(const struct train_score_output *o, const float *y,
-                       struct column *to, struct err *err)
+/* Rows [from, to) of an output, one number or a list of all of them. */
+static enum rc put_row(const struct train_score_output *o, const struct view *v,
+                       int64_t from, int64_t end, struct column *to, struct err *err)
 {
     enum rc rc = RC_OK;
-    if (o->width == 1)
+    const float *y = view_row(v, from);
+    if (is_single(o))
         return o->whole ? column_add_i64(to, (int64_t)*y, err)
                         : column_add_f32(to, *y, err);
-    for (int64_t i = 0; i < o->width && !rc; i++)
-        rc = o->whole ? column_add_i64(&to->kids[0], (int64_t)y[i], err)
-                      : column_add_f64(&to->kids[0], (double)y[i], err);
+    for (int64_t k = from; k < end; k++) {
+        y = view_row(v, k);
+        for (int64_t i = 0; i < o->width && !rc; i++)
+            rc = o->whole ? column_add_i64(&to->kids[0], (int64_t)y[i], err)
+                          : column_add_f64(&to->kids[0], (double)y[i], err);
+    }
     return rc ? rc : column_add_nested(to, err);
 }
 
@@ -137,14 +148,17 @@ static enum rc fill_output(const struct train_predict_columns *c, size_t output,
     struct view v = train_scorer_view(s, o->name);
     enum rc rc = RC_OK;
     for (int64_t r = 0; r < rows && !rc; r++) {
-        const float *y = view_row(&v, r);
-        int64_t bad = find_bad(y, o->width);
-        if (bad < 0)
-            rc = put_row(o, y, to, err);
+        int64_t from, end;
+        const float *bad = NULL;
+        train_scorer_span(s, o, r, &from, &end);
+        for (int64_t k = from; k < end && !bad; k++)
+            bad = find_bad(view_row(&v, k), o->width);
+        if (!bad)
+            rc = put_row(o, &v, from, end, to, err);
         else if (c->nulls)
             rc = column_add_null(to, err);
         else
-            rc = not_finite(s, o->name, r, (double)y[bad], err);
+            rc = not_finite(s, o->name, r, (double)*bad, err);
     }
     return rc;
 }

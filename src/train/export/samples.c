@@ -278,19 +278,25 @@ static enum rc compare(const struct train_scorer *s, const struct ckpt_st_file *
     buf_printf(&name, "output.%s", o->name);
     const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(buf_str(&name)));
     buf_release(&name);
-    if (!t || t->type != ST_F32 || ckpt_st_width(t) != o->width ||
-        ckpt_st_rows(t) < at + n)
+    int64_t width = t ? ckpt_st_width(t) : 0; /* of all candidates of a row */
+    if (!t || t->type != ST_F32 || ckpt_st_rows(t) < at + n ||
+        (o->axis == AXIS_BATCH ? width != o->width : width % o->width != 0))
         return err_coded(err, RC_FORMAT, E2005, "there are no samples of output '%s'",
                          o->name);
     struct view v = train_scorer_view(s, o->name);
-    const float *want = (const float *)(const void *)t->data + at * o->width;
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t k = 0; k < o->width; k++)
-            if (!near((double)view_row(&v, r)[k], (double)want[r * o->width + k]))
+    const float *want = (const float *)(const void *)t->data + at * width;
+    for (int64_t r = 0; r < n; r++, want += width) {
+        int64_t from, to;
+        train_scorer_span(s, o, r, &from, &to);
+        for (int64_t k = 0; k < (to - from) * o->width; k++) {
+            double is = (double)view_row(&v, from + k / o->width)[k % o->width];
+            double was = k < width ? (double)want[k] : (double)NAN;
+            if (!near(is, was))
                 return err_coded(err, RC_FORMAT, E2005,
                                  "sample row %jd: %s is %g, was %g when it was exported",
-                                 (intmax_t)(at + r), o->name, (double)view_row(&v, r)[k],
-                                 (double)want[r * o->width + k]);
+                                 (intmax_t)(at + r), o->name, is, was);
+        }
+    }
     return RC_OK;
 }
 

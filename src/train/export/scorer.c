@@ -73,6 +73,23 @@ static int by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+void train_scorer_span(const struct train_scorer *s, const struct train_score_output *o,
+                       int64_t row, int64_t *from, int64_t *to)
+{
+    const int64_t *at = graph_batch_rows(s->session->model->graph)->offsets[o->axis];
+    *from = o->axis == AXIS_BATCH ? row : at[row];
+    *to = o->axis == AXIS_BATCH ? row + 1 : at[row + 1];
+}
+
+/* Whether an axis has a label of its own: that of candidates. */
+static bool has_task(const struct model *m, int axis)
+{
+    for (size_t i = 0; i < m->tasks.n; i++)
+        if (m->tasks.at[i].axis == axis && m->tasks.at[i].labels)
+            return true;
+    return false;
+}
+
 struct train_score_output *train_scorer_outputs(const struct train_session *s, size_t *n)
 {
     const struct graph *g = s->model->graph;
@@ -82,11 +99,13 @@ struct train_score_output *train_scorer_outputs(const struct train_session *s, s
     for (size_t i = 0; i < graph_n_outputs(g); i++) {
         const char *name = graph_output_name(g, i);
         struct nn_val *v = graph_output(g, name);
-        if (nn_val_shape(v)->axis == AXIS_BATCH)
+        int axis = nn_val_shape(v)->axis;
+        if (axis == AXIS_BATCH || has_task(s->model, axis))
             out[(*n)++] =
                 (struct train_score_output){.name = name,
                                             .val = v,
                                             .width = nn_shape_width(nn_val_shape(v)),
+                                            .axis = axis,
                                             .whole = graph_output_whole(g, i)};
     }
     qsort(out, *n, sizeof(*out), by_name);

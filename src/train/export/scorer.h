@@ -21,11 +21,14 @@ struct train_scorer {
     size_t n_outputs;
 };
 
-/* A prediction of the model: `width` floats per row. */
+/* A prediction of the model: `width` floats per row, or per candidate of a row when `axis`
+ * is that of candidates.
+ */
 struct train_score_output {
     const char *name;
     struct nn_val *val;
     int64_t width;
+    int axis;   /* 0: the batch's */
     bool whole; /* its values are whole numbers */
 };
 
@@ -44,8 +47,12 @@ enum rc train_scorer_run(struct train_scorer *s, const struct batch *rows,
 /* Of the last rows; valid until the next. */
 struct view train_scorer_view(const struct train_scorer *s, const char *output);
 
+/* The rows of that view that belong to row `row` of the batch: itself, or its candidates. */
+void train_scorer_span(const struct train_scorer *s, const struct train_score_output *o,
+                       int64_t row, int64_t *from, int64_t *to);
+
 /* All outputs, sorted by name; the caller's, to mem_free(). Those that are sequences are
- * left out.
+ * left out, unless they belong to candidates that the data have.
  */
 struct train_score_output *train_scorer_outputs(const struct train_session *s,
                                                 size_t *n) MUST_CHECK;

@@ -28,11 +28,18 @@ FEATURES = {
     "ml": ("raw", None, 1, None),
     "mv": ("raw", None, 3, None),
     "sn": ("seqraw", None, 1, None),
+    # histories h and l, candidates x: item, category, time, what was done, for how long
+    **{f"{h}{k}": (("seq", 13, 4, "sum") if k == "i" else ("seqraw", None, 1, None)) for h in "hl" for k in "itaw"},
+    "xi": ("seq", 13, 4, "sum"),
+    "xc": ("seq", 5, 3, "sum"),
+    "xt": ("seqraw", None, 1, None),
+    "qt": ("raw", None, 1, None),
 }
 # numbers that become vectors: width, and of autodis channels, keep_prob, temperature
 DENSE = {"ad": (4, 3, 0.6, 0.5), "ml": (4,), "mv": (5,)}
 TABLE = {name: name + "_emb" for name in FEATURES}
 TABLE["j"] = "i_emb"  # shares the table of i
+TABLE["hi"] = TABLE["li"] = TABLE["xi"] = "i_emb"
 TABLE["s__i"] = "i_emb"  # and so does the sequence, among the sequence tables
 SINGLE = {"u", "i", "j"}  # value_dim 1: as a query only the first id counts
 
@@ -64,14 +71,29 @@ MORE = {
     "mv": "raw_feature { feature_name: 'mv' expression: 'item:mv' embedding_dim: 5 value_dim: 3 mlp {} }",
     "sn": "sequence_raw_feature { feature_name: 'sn' expression: 'user:sn' sequence_length: 9 sequence_delim: ';' }",
 }
+for _name in ("hi", "li", "xi", "xc"):
+    _rows, _dim = FEATURES[_name][1:3]
+    MORE[_name] = (f"sequence_id_feature {{ feature_name: '{_name}' expression: 'user:{_name}' sequence_length: 9"
+                   f" sequence_delim: ';' embedding_dim: {_dim} num_buckets: {_rows}"
+                   f" embedding_name: '{TABLE[_name]}' }}")
+for _name in ("ht", "ha", "hw", "lt", "la", "lw", "xt"):
+    MORE[_name] = (f"sequence_raw_feature {{ feature_name: '{_name}' expression: 'user:{_name}' sequence_length: 9"
+                   " sequence_delim: ';' }")
+MORE["qt"] = "raw_feature { feature_name: 'qt' expression: 'user:qt' }"
 SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
 
 
 def config(model, sample_weight=False, data=""):
+    lists = "%LISTS%" in data
+    data = "" if lists else data
     extra = " ".join((["sample_weight_fields: 'sw'"] if sample_weight else []) + ([data] if data else []))
     session = SESSION if "'k'" in model else ""
     session += "".join(f"feature_configs {{ {text} }}\n" for x, text in MORE.items() if f"'{x}'" in model)
-    return CONFIG % extra + session + "model_config {\n" + model + "}\n"
+    text = CONFIG % extra
+    if lists:  # labels of candidates
+        text = text.replace("label_fields: 'clk' label_fields: 'buy' label_fields: 'stay' label_fields: 'kind'",
+                            "label_fields: 'acts' label_fields: 'stays'")
+    return text + session + "model_config {\n" + model + "}\n"
 
 
 def lists(r, n, rows, least, most):
@@ -112,7 +134,27 @@ def make_batch(n, seed):
         f[name] = [exact32([r.uniform(-2, 2)]).tolist() for _ in range(n)]
     f["sn"] = [[[float(at[0] % 5) if at else 7.0] for at in row] for row in f["s__i"]]  # some are the same
     f["mv"] = [exact32([r.uniform(-2, 2) for _ in range(3)]).tolist() for _ in range(n)]
+    add_users(b, random.Random(f"users {seed}"))
     return b
+
+
+def add_users(b, r):
+    """Histories and candidates, some of them empty, and labels of candidates."""
+    f, n = b["features"], b["rows"]
+    for h in "hlx":
+        lengths = [r.randint(0, 7 if h != "x" else 4) for _ in range(n)]
+        lengths[0], lengths[1], lengths[2] = (0, 7, 1) if h == "h" else (3, 2, 0)
+        f[h + "i"] = [[[r.randrange(13)] for _ in range(k)] for k in lengths]
+        f[h + "t"] = [[[float(90000 + 1000 * k + r.randrange(50) * (t + 1) * 17)] for t in range(m)]
+                      for k, m in enumerate(lengths)]
+        f[h + "a"] = [[[float(r.randrange(8))] for _ in range(m)] for m in lengths]
+        f[h + "w"] = [[[float(r.randrange(12))] for _ in range(m)] for m in lengths]
+    f["xc"] = [[[r.randrange(5)] for _ in row] for row in f["xi"]]
+    f["qt"] = [[float(200000 + r.randrange(9000))] for _ in range(n)]
+    total = sum(len(row) for row in f["xi"])
+    b["columns"]["acts"] = [float(r.randrange(8)) for _ in range(total)]
+    b["columns"]["acts"][:2] = [1.0, 6.0]
+    b["columns"]["stays"] = exact32([r.uniform(0, 2) for _ in range(total)]).tolist()
 
 
 def add_items(b, seed, names, common, hard):

@@ -19,6 +19,7 @@ from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
 import recall  # noqa: F401
 import fields  # noqa: F401
+import hstu  # noqa: F401
 import interests  # noqa: F401
 import tasks  # noqa: F401
 import sid  # noqa: F401
@@ -121,7 +122,8 @@ def make(case):
         out["batches"].append({
             "rows": b["rows"],
             "features": {x: feature_json(x, b["features"][x]) for x in names},
-            "columns": {k: [number(x) for x in v] for k, v in b["columns"].items()},
+            "columns": {k: [number(x) for x in v] for k, v in b["columns"].items()
+                        if k not in ("acts", "stays") or f"'{k}'" in case["config"]},
             "row_weights": weights,
         })
         out["batches"][-1].update({k: b[k] for k in ("items", "common", "hard_at") if b.get(k) is not None})

@@ -288,13 +288,25 @@ static void fill_sessions(struct run *r, const struct model_task *t,
     struct ints ids = golden_ints(r->file, golden_at(f, "ids"));
     struct ints at = golden_ints(r->file, golden_at(f, "offsets"));
     struct view v = graph_write_begin(r->model->graph, t->sessions);
-    for (int64_t k = 0; k < v.rows; k++) {
+    const int64_t *rows = graph_batch_rows(r->model->graph)->offsets[t->axis];
+    for (int64_t k = 0; k + 1 < at.n; k++) {
         int64_t first = 0;
         while (ids.at[at.at[first]] != ids.at[at.at[k]])
             first++;
-        *view_row(&v, k) = (float)first;
+        for (int64_t i = rows ? rows[k] : k; i < (rows ? rows[k + 1] : k + 1); i++)
+            *view_row(&v, i) = (float)first;
     }
     graph_write_end(r->model->graph, t->sessions);
+}
+
+static void fill_labels(struct run *r, const struct model_task *t,
+                        const struct node *column)
+{
+    struct floats f = golden_floats(r->file, column);
+    struct floats y = {arena_alloc(&r->file->arena, (size_t)f.n * sizeof(*y.at)), f.n};
+    for (int64_t k = 0; k < f.n; k++)
+        y.at[k] = !t->masked ? f.at[k] : ((uint64_t)f.at[k] & t->bits) ? 1.0f : 0.0f;
+    fill_column(r, t->labels, y, 1.0f);
 }
 
 static void fill(struct run *r, const struct node *batch)
@@ -313,17 +325,14 @@ static void fill(struct run *r, const struct node *batch)
     for (size_t k = 0; k < m->tasks.n; k++) {
         const struct model_task *t = &m->tasks.at[k];
         if (t->labels)
-            fill_column(
-                r, t->labels,
-                golden_floats(r->file, golden_at(golden_at(batch, "columns"), t->label)),
-                1.0f);
+            fill_labels(r, t, golden_at(golden_at(batch, "columns"), t->label));
         if (t->session)
             fill_sessions(r, t, features);
         CHECK(t->weighted == (node_find(weights, t->name) != NULL));
         if (t->weighted)
             fill_column(r, t->weights,
                         golden_floats(r->file, node_find(weights, t->name)),
-                        1.0f / (float)golden_number(batch, "rows"));
+                        1.0f / (float)graph_rows_of(m->graph, t->weights));
     }
 }
 

@@ -54,6 +54,18 @@
         " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 mlp " UNITS( \
             "8") LOSS " }"
 
+#define CHANNEL(name)                                                                    \
+    " hstu { " name                                                                      \
+    " stu { embedding_dim: 8 num_heads: 2 hidden_dim: 4 attention_dim: 4 "               \
+    "output_dropout_ratio: 0.1 } attn_num_layers: 2 input_dropout_ratio: 0.1 "           \
+    "positional_encoder { num_position_buckets: 20 } input_preprocessor { "              \
+    "contextual_interleave_preprocessor { action_encoder { simple_action_encoder { "     \
+    "action_embedding_dim: 2 action_weights: [1, 2] } } action_mlp { simple_mlp { "      \
+    "hidden_dim: 4 } } content_encoder { slice_content_encoder {} } content_mlp { "      \
+    "simple_mlp { hidden_dim: 8 } } } } output_postprocessor { layernorm_postprocessor " \
+    "{} } }"
+#define RANKED " task_configs { task_name: 'ctr' label_name: 'clk' weight: 2 " LOSS " }"
+
 static const struct {
     const char *name, *model;
 } configs[] = {
@@ -94,6 +106,22 @@ static const struct {
                                                      "embed_dim: 4 hidden_dims: [8] "
                                                      "codebook: [8, 8] kmeans_init: "
                                                      "true }"},
+    {"dlrm_hstu",
+     GROUP("contextual", "DEEP", "['u', 'i']") GROUP("uih", "JAGGED_SEQUENCE", "['s__i']")
+         GROUP("candidate", "JAGGED_SEQUENCE", "['s__j']")
+             GROUP("uih_action", "JAGGED_SEQUENCE", "['s__n']") " dlrm_hstu { " CHANNEL(
+                 "") " fusion_mtl_tower { " RANKED
+                     " } max_seq_len: 24 item_embedding_hidden_dim: 8 }"},
+    {"ultra_hstu",
+     GROUP("contextual", "DEEP", "['u', 'i']") GROUP("a", "JAGGED_SEQUENCE", "['s__i']")
+         GROUP("candidate", "JAGGED_SEQUENCE", "['s__j']")
+             GROUP("a_action", "JAGGED_SEQUENCE", "['s__n']")
+                 GROUP("b", "JAGGED_SEQUENCE", "['s__j']")
+                     GROUP("b_action", "JAGGED_SEQUENCE",
+                           "['s__n']") " ultra_hstu { " CHANNEL("name: 'a'")
+                         CHANNEL("name: 'b'") " fusion_mtl_tower { " RANKED
+                                              " } max_seq_len: 24 "
+                                              "item_embedding_hidden_dim: 8 }"},
     {"tdm", GROUP("user", "DEEP", "['u', 'p']") GROUP("s", "SEQUENCE", "['i', 's__i']")
                 LOSS " tdm { multiwindow_din { windows_len: [2, 4] attn_mlp " UNITS(
                     "8") " } final " UNITS("8") " }"},
@@ -288,12 +316,18 @@ static void fill(struct model *m, const struct data *d, struct embed_slot_ids *s
         const struct model_task *t = &m->tasks.at[k];
         if (!t->labels)
             continue;
-        graph_set(m->graph, t->labels, strcmp(t->label, "clk") == 0 ? d->clk : d->buy);
-        float weights[ROWS];
-        for (int64_t r = 0; r < ROWS; r++)
-            weights[r] = (float)(t->weight / ROWS);
-        if (t->weights)
-            graph_set(m->graph, t->weights, weights);
+        struct view v = graph_write_begin(m->graph, t->labels);
+        const float *labels = strcmp(t->label, "clk") == 0 ? d->clk : d->buy;
+        for (int64_t r = 0; r < v.rows; r++)
+            *view_row(&v, r) =
+                t->axis == AXIS_BATCH ? labels[r] : (float)(d->s[r] % 5 == 0);
+        graph_write_end(m->graph, t->labels);
+        if (!t->weights)
+            continue;
+        v = graph_write_begin(m->graph, t->weights);
+        for (int64_t r = 0; r < v.rows; r++)
+            *view_row(&v, r) = (float)(t->weight / (double)v.rows);
+        graph_write_end(m->graph, t->weights);
     }
 }
 

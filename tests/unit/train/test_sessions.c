@@ -12,14 +12,14 @@ static void sessions_are_numbered_by_first_appearance(void)
     const float want[] = {0, 1, 0, 2, 3, 1};
     struct feature_out single = {.rows = 6, .ids = ids, .single = true};
     struct view v = {.data = out, .rows = 6, .width = 1, .ld = 1};
-    CHECK(train_sessions_number(&s, &single, v, NULL) == RC_OK);
+    CHECK(train_sessions_number(&s, &single, v.rows, NULL, v, NULL) == RC_OK);
     for (int k = 0; k < 6; k++)
         CHECK_INT(out[k], want[k]);
     /* the first id counts; rows without one are alone */
     const int64_t offsets[] = {0, 2, 2, 3, 3, 4, 6};
     const float lists[] = {0, 1, 0, 2, 3, 4};
     struct feature_out several = {.rows = 6, .ids = ids, .offsets = offsets};
-    CHECK(train_sessions_number(&s, &several, v, NULL) == RC_OK);
+    CHECK(train_sessions_number(&s, &several, v.rows, NULL, v, NULL) == RC_OK);
     for (int k = 0; k < 6; k++)
         CHECK_INT(out[k], lists[k]);
     train_sessions_release(&s);
@@ -35,7 +35,7 @@ static void many_sessions_fit(void)
         ids[k] = (k % 1700) * 4096;
     struct feature_out single = {.rows = N, .ids = ids, .single = true};
     struct view v = {.data = out, .rows = N, .width = 1, .ld = 1};
-    CHECK(train_sessions_number(&s, &single, v, NULL) == RC_OK);
+    CHECK(train_sessions_number(&s, &single, v.rows, NULL, v, NULL) == RC_OK);
     for (int64_t k = 0; k < N; k++)
         CHECK_INT(out[k], k % 1700);
     train_sessions_release(&s);
@@ -51,11 +51,11 @@ static void lack_of_memory_is_said(void)
     struct view v = {.data = &out, .rows = 1, .width = 1, .ld = 1};
     for (int64_t n = 1; n <= 2; n++) {
         mem_fail_at(n);
-        CHECK(train_sessions_number(&s, &single, v, &err) == RC_NOMEM);
+        CHECK(train_sessions_number(&s, &single, v.rows, NULL, v, &err) == RC_NOMEM);
         CHECK_STR(err.msg, "no memory for the sessions of 1 rows");
     }
     mem_fail_at(0);
-    CHECK(train_sessions_number(&s, &single, v, &err) == RC_OK);
+    CHECK(train_sessions_number(&s, &single, v.rows, NULL, v, &err) == RC_OK);
     train_sessions_release(&s);
 }
 

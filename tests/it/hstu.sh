@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Models that rank the candidates of a user: from data with lists to predictions that are lists.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+
+CONFIG=$TY_SOURCE/examples/dlrm-hstu-kuairand.config
+
+few_rows() # ROWS
+{
+    "$TRAINYARD" data gen kuairand --rows "$1" --out kuairand >/dev/null 2>&1
+}
+
+train() # ARGS...
+{
+    run "$TRAINYARD" train "$CONFIG" --set train_config.num_epochs=1 --set data_config.batch_size=32 "$@"
+}
+
+# Any number of threads, and a run that was cut in two, end with the same bytes.
+bytes_stay()
+{
+    few_rows 600
+    train --model-dir one --threads 1
+    status 0
+    train --model-dir two --threads 2
+    status 0
+    same_checkpoint one/model.ckpt-16 two/model.ckpt-16
+    train --model-dir cut --set train_config.num_steps=6 --set train_config.num_epochs=0
+    status 0
+    train --model-dir cut --continue
+    status 0
+    same_checkpoint one/model.ckpt-16 cut/model.ckpt-16
+}
+
+lists_come_out()
+{
+    few_rows 400
+    train --model-dir run
+    status 0
+    run "$TRAINYARD" export run/pipeline.config --export-dir model
+    status 0
+    err_has "no model.onnx"
+    run "$TRAINYARD" parity model kuairand/eval
+    status 0
+    run "$TRAINYARD" predict --model model --input kuairand/eval --output out.jsonl --reserved-columns cand_seq__video_id \
+        --output-columns probs_is_click,y_watchtime
+    status 0
+    run python3 - <<'END'
+import json, sys
+rows = [json.loads(x) for x in open("out.jsonl")]
+assert len(rows) == 40, len(rows)
+for r in rows:
+    n = len(r["cand_seq__video_id"])
+    assert len(r["probs_is_click"]) == len(r["y_watchtime"]) == n, r
+    assert all(0 < p < 1 for p in r["probs_is_click"]), r
+assert len({p for r in rows for p in r["probs_is_click"]}) > 20
+END
+    status 0
+}
+
+# Labels that do not belong to candidates are told before a step is made.
+wrong_labels_are_told()
+{
+    few_rows 100
+    train --model-dir a --set 'model_config.dlrm_hstu.fusion_mtl_tower.task_configs[0].label_name=user_id' \
+        --set 'data_config.label_fields=["user_id","cand_seq__action_weight","cand_seq__watch_time"]'
+    status 2
+    err_has "E1401"
+    err_has "label 'user_id' is one number per row; it needs a list with one per candidate"
+    train --model-dir b --set 'model_config.dlrm_hstu.fusion_mtl_tower.task_configs[0].label_name=uih_seq__action_weight' \
+        --set 'data_config.label_fields=["uih_seq__action_weight","cand_seq__action_weight","cand_seq__watch_time"]'
+    status 2
+    err_has "labels for "
+    err_has "candidates ('cand_seq__video_id')"
+    train --model-dir c --set 'model_config.dlrm_hstu.hstu.stu.contextual_seq_len=5'
+    status 2
+    err_has "contextual_seq_len 5 is more than the 2 tokens of the context"
+}
+
+tap_cases bytes_stay lists_come_out wrong_labels_are_told
