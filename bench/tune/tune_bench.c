@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_bench TUNER [ARGS-JSON [SEEDS [CONCURRENCY [FUNCTION]]]] - the best value that a
  * tuner has found after 50, 100 and 200 evaluations: mean and median over the seeds.
+ * `tune_bench --paired TUNER ARGS-JSON SEEDS CONCURRENCY [FUNCTION...]` - the second set: a
+ * line per run with its seed and the distance of the tuner's best from the minimum after 50,
+ * 100 and 200 evaluations. Where a function has noise, that is the best's value without it.
+ * `tune_bench --points FUNCTION N`, `tune_bench --noise SEED N` - what peer.py compares.
  * `tune_bench --scale TUNER N` - time per suggestion and memory at N trials.
  * `tune_bench --replay N` - time and memory to open an experiment of N trials, which
  * gives its tuner the whole log again.
@@ -43,6 +47,22 @@ struct bench {
     long concurrency;
 };
 
+static uint64_t mix(uint64_t z)
+{
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* The normal deviate of result n of a run; peer.py has the same. */
+static double noise(uint64_t seed, uint64_t n)
+{
+    uint64_t a = mix(seed * 1000003 + n), b = mix(a);
+    double u = (double)(a >> 11) * 0x1p-53, v = (double)(b >> 11) * 0x1p-53;
+    return sqrt(-2 * log(u + 0x1p-54)) * cos(2 * 3.14159265358979323846 * v);
+}
+
 /* best[k]: after marks[k] results. Results come back in the order of the asks. */
 static void run(const struct bench *b, const struct function *f,
                 const struct nni_space *s, uint64_t seed, double *best)
@@ -56,7 +76,7 @@ static void run(const struct bench *b, const struct function *f,
         exit(2);
     }
     VEC(int64_t) flight = {0};
-    double least = INFINITY;
+    double least = INFINITY, chosen = 0;
     size_t next = 0;
     int mark = 0;
     bool over = false;
@@ -73,17 +93,22 @@ static void run(const struct bench *b, const struct function *f,
         if (next == flight.n)
             break;
         trial = flight.at[next++];
-        double v = f->f(s, tuner_history(t)->trials.at[trial].x);
-        least = fmin(least, v);
+        double exact = f->f(s, tuner_history(t)->trials.at[trial].x), v = exact;
+        if (f->noise > 0)
+            v += f->noise * noise(seed, (uint64_t)n + 1);
+        if (v < least) {
+            least = v;
+            chosen = exact;
+        }
         v = tuner_maximizes(t, 0) ? -v : v;
         tuner_tell(t, trial, &v, 0);
         tuner_end(t, trial);
         n++;
         while (mark < MARKS && marks[mark] == n)
-            best[mark++] = least;
+            best[mark++] = chosen;
     }
     while (mark < MARKS)
-        best[mark++] = least;
+        best[mark++] = chosen;
     VEC_RELEASE(&flight);
     tuner_destroy(t);
 }
@@ -94,14 +119,84 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* `d` is to be released behind the space. */
+static void space_of(const struct function *f, struct doc *d, struct nni_space *out)
+{
+    struct diags diags = {0};
+    parse(f->space, d);
+    if (nni_space_build(d->root, &d->arena, &diags, out))
+        exit(2);
+    diags_release(&diags);
+}
+
+/* A line per run. */
+static void measure_each(const struct bench *b, const struct function *f, long seeds)
+{
+    struct doc d = {0};
+    struct nni_space space;
+    space_of(f, &d, &space);
+    for (long s = 0; s < seeds; s++) {
+        double best[MARKS];
+        run(b, f, &space, (uint64_t)s, best);
+        printf("%s %ld", f->name, s);
+        for (int k = 0; k < MARKS; k++)
+            printf(" %.8g", best[k] - f->least);
+        printf("\n");
+        fflush(stdout);
+    }
+    doc_release(&d);
+}
+
+static const struct function *second_find(const char *name)
+{
+    for (int i = 0; i < n_second_functions; i++)
+        if (strcmp(name, second_functions[i].name) == 0)
+            return &second_functions[i];
+    fprintf(stderr, "tune_bench: no function '%s'\n", name);
+    exit(2);
+}
+
+static int paired(const struct bench *b, long seeds, char **names, int n_names)
+{
+    for (int i = 0; i < (n_names ? n_names : n_second_functions); i++)
+        measure_each(b, n_names ? second_find(names[i]) : &second_functions[i], seeds);
+    return 0;
+}
+
+/* Values at random points, with the points as trials get them. */
+static int points(const char *name, long n)
+{
+    const struct function *f = second_find(name);
+    struct doc d = {0};
+    struct nni_space space;
+    space_of(f, &d, &space);
+    struct tuner_conf conf = {.name = "Random", .space = &space, .seed = 1};
+    struct err err = {0};
+    struct tuner *t = NULL;
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    if (tuner_create(&conf, &t, &err))
+        return 2;
+    for (long i = 0; i < n; i++) {
+        int64_t trial;
+        if (tuner_ask(t, &trial) != TUNER_GIVES)
+            break;
+        out.n = 0;
+        tuner_params(t, trial, &out);
+        printf("%.17g %.*s\n", f->f(&space, tuner_history(t)->trials.at[trial].x),
+               (int)out.n, out.p);
+    }
+    buf_release(&out);
+    tuner_destroy(t);
+    doc_release(&d);
+    return 0;
+}
+
 static void measure(const struct bench *b, const struct function *f, long seeds)
 {
     struct doc d = {0};
-    struct diags diags = {0};
     struct nni_space space;
-    parse(f->space, &d);
-    if (nni_space_build(d.root, &d.arena, &diags, &space))
-        exit(2);
+    space_of(f, &d, &space);
     double *all = mem_calloc((size_t)seeds * MARKS, sizeof(*all)), mean[MARKS] = {0};
     for (long s = 0; s < seeds; s++) {
         double best[MARKS];
@@ -122,7 +217,6 @@ static void measure(const struct bench *b, const struct function *f, long seeds)
     }
     printf("\n");
     mem_free(all);
-    diags_release(&diags);
     doc_release(&d);
 }
 
@@ -258,6 +352,20 @@ int main(int argc, char **argv)
         return replay(strtol(argv[2], NULL, 10));
     if (argc == 4 && strcmp(argv[1], "--scale") == 0)
         return scale(argv[2], strtol(argv[3], NULL, 10));
+    if (argc == 4 && strcmp(argv[1], "--points") == 0)
+        return points(argv[2], strtol(argv[3], NULL, 10));
+    if (argc == 4 && strcmp(argv[1], "--noise") == 0) {
+        printf("%.17g\n",
+               noise(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10)));
+        return 0;
+    }
+    if (argc >= 6 && strcmp(argv[1], "--paired") == 0) {
+        struct bench b = {.tuner = argv[2], .concurrency = strtol(argv[5], NULL, 10)};
+        parse(argv[3], &b.args);
+        paired(&b, strtol(argv[4], NULL, 10), argv + 6, argc - 6);
+        doc_release(&b.args);
+        return 0;
+    }
     struct bench b = {.tuner = argc > 1 ? argv[1] : "TPE"};
     parse(argc > 2 ? argv[2] : "{}", &b.args);
     long seeds = argc > 3 ? strtol(argv[3], NULL, 10) : 100;
