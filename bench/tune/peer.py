@@ -13,9 +13,10 @@ run's value is what the trial that Optuna calls best is without it.
 
 Optuna needs seconds for a run, and its GP minutes, so each run's result is kept in
 bench/tune/optuna.csv and second.csv, under Optuna's version; what is there already is not
-computed again. `peer.py --fill SEEDS` adds what is missing of the first set, seed by seed, and
+computed again; TRIALS=100 makes shorter runs. `peer.py --fill SEEDS` adds what is missing of the first set, seed by seed, and
 `peer.py --fill-paired SAMPLER FROM TO CONCURRENCY [NAME...]` of the second, and print nothing.
 """
+import contextlib
 import csv
 import json
 import math
@@ -30,7 +31,8 @@ import optuna
 import functions
 import second
 
-MARKS = (50, 100, 200)
+TRIALS = int(os.environ.get("TRIALS", "200"))
+MARKS = tuple(m for m in (50, 100, 200) if m <= TRIALS)
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = os.environ.get("OPTUNA_CACHE", os.path.join(HERE, "optuna.csv"))
 SECOND = os.environ.get("SECOND_CACHE", os.path.join(HERE, "second.csv"))
@@ -93,8 +95,26 @@ def noise(seed, n):
     return math.sqrt(-2 * math.log(u + 2 ** -54)) * math.cos(2 * math.pi * v)
 
 
+class OldTorch:
+    """torch before 2 for Optuna's GP, which asks for its processor as a context."""
+
+    def __init__(self, torch):
+        self.torch = torch
+
+    def device(self, name):
+        return contextlib.nullcontext()
+
+    def __getattr__(self, name):
+        return getattr(self.torch, name)
+
+
 def sampler_of(name, seed):
     if name == "gp":
+        import torch
+        from optuna.samplers._gp import sampler
+        torch.set_num_threads(1)
+        if int(torch.__version__.split(".")[0]) < 2:
+            sampler.torch = OldTorch(torch)
         return optuna.samplers.GPSampler(seed=seed, deterministic_objective=False)
     if name == "cmaes":
         return optuna.samplers.CmaEsSampler(seed=seed)
@@ -143,14 +163,15 @@ def load_second():
     if os.path.exists(SECOND):
         with open(SECOND, newline="") as f:
             for version, sampler, name, c, seed, *marks in csv.reader(f):
-                if version == optuna.__version__:
-                    known[sampler, name, int(c), int(seed)] = [float(m) for m in marks]
+                key = sampler, name, int(c), int(seed)
+                if version == optuna.__version__ and len(marks) > len(known.get(key, ())):
+                    known[key] = [float(m) for m in marks]
     return known
 
 
 def run_second(known, sampler, f, seed, concurrency):
     key = sampler, f.__name__, concurrency, seed
-    if key not in known:
+    if len(known.get(key, ())) < len(MARKS):
         known[key] = compute(f, seed, concurrency, sampler, second.NOISE.get(f.__name__, 0),
                              second.LEAST.get(f.__name__, 0))
         with open(SECOND, "a") as out:

@@ -76,7 +76,6 @@ static void run(const struct bench *b, const struct function *f,
         exit(2);
     }
     VEC(int64_t) flight = {0};
-    double least = INFINITY, chosen = 0;
     size_t next = 0;
     int mark = 0;
     bool over = false;
@@ -93,22 +92,18 @@ static void run(const struct bench *b, const struct function *f,
         if (next == flight.n)
             break;
         trial = flight.at[next++];
-        double exact = f->f(s, tuner_history(t)->trials.at[trial].x), v = exact;
+        double v = f->f(s, tuner_history(t)->trials.at[trial].x);
         if (f->noise > 0)
             v += f->noise * noise(seed, (uint64_t)n + 1);
-        if (v < least) {
-            least = v;
-            chosen = exact;
-        }
         v = tuner_maximizes(t, 0) ? -v : v;
         tuner_tell(t, trial, &v, 0);
         tuner_end(t, trial);
         n++;
         while (mark < MARKS && marks[mark] == n)
-            best[mark++] = chosen;
+            best[mark++] = f->f(s, tuner_history(t)->trials.at[tuner_best(t)].x);
     }
-    while (mark < MARKS)
-        best[mark++] = chosen;
+    for (; mark < MARKS; mark++)
+        best[mark] = f->f(s, tuner_history(t)->trials.at[tuner_best(t)].x);
     VEC_RELEASE(&flight);
     tuner_destroy(t);
 }

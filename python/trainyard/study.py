@@ -78,10 +78,19 @@ class StudyTrial:
         return f"StudyTrial({self.number}, {self.params!r}, {self.state}, {self.value})"
 
 
+def _tuner_of(path: Optional[str]) -> str:
+    """The tuner of a study that exists, the default otherwise."""
+    try:
+        with open(path or "", encoding="utf-8") as f:
+            return str(json.loads(f.readline())["tuner"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return "Auto"
+
+
 class Study:
     """A tuner to ask and tell; `space` as in a search space file of NNI."""
 
-    def __init__(self, space: Mapping[str, Any], tuner: str = "TPE", maximize: bool = False, seed: int = 0,
+    def __init__(self, space: Mapping[str, Any], tuner: Optional[str] = None, maximize: bool = False, seed: int = 0,
                  path: Optional[str] = None, **tuner_args: Any) -> None:
         self.space = dict(space)
         self.trials: List[StudyTrial] = []
@@ -94,7 +103,7 @@ class Study:
         self._file: Optional[IO[str]] = None
         self._closed = False
         self._owner = os.getpid()
-        head = {"space": dict(space), "tuner": tuner, "seed": seed,
+        head = {"space": dict(space), "tuner": tuner or _tuner_of(path), "seed": seed,
                 "args": {"optimize_mode": "maximize" if maximize else "minimize", **tuner_args}}
         try:
             self._head: Dict[str, Any] = json.loads(json.dumps(head, default=frames.plain))
@@ -269,6 +278,14 @@ class Study:
         if not done:
             raise errors.TuneError("no trial has a result yet")
         return (max if self.maximize else min)(done, key=lambda t: t.value)  # type: ignore[arg-type,return-value]
+
+    @property
+    def expected(self) -> StudyTrial:
+        """The trial that the tuner expects to be best: under noise not always the one with the best result."""
+        with self._lock:
+            answer = self._send({"best": 1})
+        found = [t for t in self.trials if t.number == answer.get("trial")]
+        return found[0] if found else self.best
 
     def __repr__(self) -> str:
         done = [t for t in self.trials if t.state == "done"]

@@ -24,7 +24,7 @@ struct study_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct study_conf, tuner, "TPE", "name of a built-in tuner"),
+    {OPT_TEXT(struct study_conf, tuner, "Auto", "name of a built-in tuner"),
      .meta = "NAME"},
     {OPT_TEXT(struct study_conf, tuner_args, "{}", "its classArgs, a JSON object"),
      .meta = "JSON"},
@@ -134,12 +134,23 @@ static enum rc study_import(struct study *s, const struct node *line, struct err
     return rc ? rc : tuner_import(s->tuner, node_find(line, "import"), &value, 0, err);
 }
 
+static enum rc study_best(struct study *s, const struct node *line, struct err *err)
+{
+    int64_t best = tuner_best(s->tuner);
+    if (best < 0)
+        return err_coded(err, RC_INVAL, E4018, "'best': no trial has a result");
+    buf_printf(&s->out, "{\"trial\": %jd, \"params\": ", (intmax_t)best);
+    tuner_params(s->tuner, best, &s->out);
+    buf_putc(&s->out, '}');
+    return RC_OK;
+}
+
 static const struct {
     const char *key;
     enum rc (*run)(struct study *s, const struct node *line, struct err *err);
 } requests[] = {
     {"ask", study_ask},   {"tell", study_tell},     {"report", study_report},
-    {"fail", study_fail}, {"import", study_import},
+    {"fail", study_fail}, {"import", study_import}, {"best", study_best},
 };
 
 static enum rc follow(struct study *s, const struct node *line, struct err *err)
@@ -148,7 +159,7 @@ static enum rc follow(struct study *s, const struct node *line, struct err *err)
         if (node_find(line, requests[i].key))
             return requests[i].run(s, line, err);
     return err_coded(err, RC_INVAL, E4018,
-                     "a line has ask, tell, report, fail or import");
+                     "a line has ask, tell, report, fail, import or best");
 }
 
 static enum rc answer(struct study *s, const char *text, size_t n, struct err *err)

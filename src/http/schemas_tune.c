@@ -64,6 +64,9 @@ static const struct http_schema_item ExperimentBest_items[] = {
     ITEM(values, OBJECT, "of all objectives, by metric"),
     ITEM(violation, ANY, "how far it breaks constraints; 0: not at all"),
     ITEM(parameters, OBJECT, "that it was given"),
+    ITEM(expected, ANY,
+         "results with noise: the trial that the tuner's model expects to be best, where "
+         "that is another; with the same members"),
     ITEM(front, LIST, "with several objectives, instead: all that nothing beats",
          .of = &http_schema_ExperimentBest),
     {0}};

@@ -98,7 +98,21 @@ static void put_best(const struct experiment *e, const struct exp_trial *t, stru
 {
     buf_printf(b, "{\"trial\": %jd, \"id\": \"%s\", ", (intmax_t)t->number, t->id);
     put_result(e, t, b);
-    buf_printf(b, ", \"parameters\": %s}", t->params);
+    buf_printf(b, ", \"parameters\": %s", t->params);
+}
+
+/* Under noise, the trial that the tuner's model expects to be best where that is another. */
+static void put_expected(const struct experiment *e, struct buf *b)
+{
+    int64_t asked = e->tuner ? tuner_best(e->tuner) : -1;
+    for (size_t i = 0; i < e->trials.n && asked >= 0; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        if (t->asked != asked || t->number == e->best || !t->has_final)
+            continue;
+        buf_puts(b, ", \"expected\": ");
+        put_best(e, t, b);
+        buf_putc(b, '}');
+    }
 }
 
 bool tune_report_best(const struct experiment *e, struct buf *out)
@@ -108,6 +122,8 @@ bool tune_report_best(const struct experiment *e, struct buf *out)
         return false;
     if (experiment_objectives(e) == 1) {
         put_best(e, &e->trials.at[e->best], out);
+        put_expected(e, out);
+        buf_putc(out, '}');
         return true;
     }
     buf_puts(out, "{\"front\": [");
@@ -115,6 +131,7 @@ bool tune_report_best(const struct experiment *e, struct buf *out)
         if (experiment_in_front(e, &e->trials.at[i])) {
             buf_puts(out, first ? "" : ",\n ");
             put_best(e, &e->trials.at[i], out);
+            buf_putc(out, '}');
             first = false;
         }
     buf_puts(out, "]}");

@@ -216,6 +216,13 @@ enum rc tuner_import(struct tuner *t, const struct node *params, const double *v
     return rc;
 }
 
+int64_t tuner_best(struct tuner *t)
+{
+    if (t->history.by_loss.n == 0)
+        return -1;
+    return t->ops->best ? t->ops->best(t) : t->history.by_loss.at[0];
+}
+
 const struct tune_history *tuner_history(const struct tuner *t)
 {
     return &t->history;

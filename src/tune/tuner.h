@@ -67,6 +67,11 @@ void tuner_end(struct tuner *t, int64_t trial);
 enum rc tuner_import(struct tuner *t, const struct node *params, const double *values,
                      double violation, struct err *err) MUST_CHECK;
 
+/* The trial to go on with, -1: none has a result. With several objectives the first of the
+ * front. A tuner that models noise may name another trial than the one with the best result.
+ */
+int64_t tuner_best(struct tuner *t);
+
 /* For the best trial and the like. */
 const struct tune_history *tuner_history(const struct tuner *t);
 bool tuner_maximizes(const struct tuner *t, int64_t objective);

@@ -28,6 +28,9 @@ struct tuner_ops {
     /* The user's form back to a point; NULL: tune_point_read(). */
     enum rc (*read)(const struct tuner *t, const struct node *params, double *x,
                     struct err *err);
+    /* The best of the finished trials, of which there is one; NULL: the least loss. Leaves no
+     * trace that an ask could see. */
+    int64_t (*best)(struct tuner *t);
     bool pure;       /* ask() looks at the history alone and changes nothing */
     bool no_repeats; /* ask again, then go by the grid, rather than issue a set twice */
 };

@@ -130,6 +130,7 @@ class Experiments(Case):
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         with self.assertRaisesRegex(trainyard.TuneError, "neither copied nor pickled"):
             pickle.dumps(study)
+        self.assertIn(study.expected.number, [t.number for t in study.trials])
         again = tune.Study(space, path="s.jsonl")  # as a cell that is run again
         self.assertEqual((len(again.trials), again.best.value), (30, study.best.value))
         with self.assertRaisesRegex(trainyard.TuneError, "the study is closed; a new one of 's.jsonl' goes on"):
@@ -173,7 +174,7 @@ class Experiments(Case):
                 tune.Study(space, path="bad.jsonl")
         for call, text in ((lambda: tune.Study({"x": {"_type": "foo", "_value": [0, 1]}}), '^space:3: search space "x" has unsupported'),
                            (lambda: tune.Study({"x": object()}), "the search space cannot be written"),
-                           (lambda: tune.Study(space, foo=3), "TPE takes no argument 'foo'")):
+                           (lambda: tune.Study(space, foo=3), "Auto takes no argument 'foo'")):
             with self.assertRaisesRegex(trainyard.TuneError, text):
                 call()
         with tune.Study(space) as study:

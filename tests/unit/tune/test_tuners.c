@@ -162,17 +162,18 @@ static void drive(struct tuner *t, const struct nni_space *s, int n, struct buf 
     }
 }
 
-static const char *const names[] = {"Anneal",    "Batch",     "BOHB",      "CMAES",
-                                    "DNGO",      "Evolution", "GP",        "GridSearch",
-                                    "Hyperband", "Metis",     "PBT",       "Random",
-                                    "SMAC",      "TPE",       "TPE_legacy"};
+static const char *const names[] = {"Anneal",     "Auto",      "Batch",     "BOHB",
+                                    "CMAES",      "DNGO",      "Evolution", "GP",
+                                    "GridSearch", "Hyperband", "Metis",     "PBT",
+                                    "Random",     "SMAC",      "TPE",       "TPE_legacy"};
 
 #define SPACES 1000
 
 static bool slow(const char *name)
 {
-    return strcmp(name, "GP") == 0 || strcmp(name, "SMAC") == 0 ||
-           strcmp(name, "DNGO") == 0 || strcmp(name, "Metis") == 0;
+    return strcmp(name, "Auto") == 0 || strcmp(name, "GP") == 0 ||
+           strcmp(name, "SMAC") == 0 || strcmp(name, "DNGO") == 0 ||
+           strcmp(name, "Metis") == 0;
 }
 
 /* Arguments that bring a tuner's model into play after two results, and keep it cheap. */
@@ -287,8 +288,9 @@ static void a_log_of_another_tuner_is_refused(void)
 
 static void a_finite_space_ends_without_repeats(void)
 {
-    static const char *const finite[] = {"TPE", "Random", "GridSearch", "GP", "CMAES"};
-    for (size_t i = 0; i < 5; i++) {
+    static const char *const finite[] = {"TPE", "Random", "GridSearch",
+                                         "GP",  "CMAES",  "Auto"};
+    for (size_t i = 0; i < 6; i++) {
         struct space s;
         struct buf forms;
         space_open(&s, "{\"a\": {\"_type\": \"choice\", \"_value\": [1, 2, 3]}, \"b\": "
@@ -454,6 +456,82 @@ static void results_from_elsewhere_steer_the_search(void)
     space_close(&s);
 }
 
+/* A bowl with noise as large as its inner half: what the tuner calls best is nearer to the
+ * bottom than the trial with the least result. Without noise the two are one trial.
+ */
+static void noise_does_not_choose_the_best(void)
+{
+    struct space s;
+    struct err err = {0};
+    double ours = 0, least = 0;
+    space_open(
+        &s, "{\"x\": {\"_type\": \"uniform\", \"_value\": [-1, 1]}, \"y\": {\"_type\": "
+            "\"uniform\", \"_value\": [-1, 1]}}");
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        double noise = seed < 8 ? 0.3 : 0;
+        struct tuner *t = tuner_of(&s, "Auto", NULL, seed),
+                     *u = tuner_of(&s, "Auto", NULL, seed);
+        struct rng r;
+        rng_init(&r, 5, seed, 0, 0);
+        CHECK_INT(tuner_best(t), -1);
+        for (int i = 0; i < 60; i++) {
+            int64_t trial = -1, same = -2;
+            CHECK_INT(tuner_ask(t, &trial), TUNER_GIVES);
+            const double *x = tuner_history(t)->trials.at[trial].x;
+            CHECK_INT(tuner_replay(u, x, &same, &err), RC_OK);
+            double v = (x[0] - 0.3) * (x[0] - 0.3) + (x[1] + 0.2) * (x[1] + 0.2) +
+                       noise * rng_normal(&r);
+            tuner_tell(t, trial, &v, 0);
+            tuner_tell(u, same, &v, 0);
+        }
+        const struct tune_history *h = tuner_history(t);
+        int64_t best = tuner_best(t), first = h->by_loss.at[0];
+        CHECK_INT(tuner_best(u), best); /* of the log alone */
+        const double *a = h->trials.at[best].x, *b = h->trials.at[first].x;
+        if (noise > 0) {
+            ours += hypot(a[0] - 0.3, a[1] + 0.2);
+            least += hypot(b[0] - 0.3, b[1] + 0.2);
+        } else {
+            CHECK_INT(best, first);
+            CHECK(h->trials.at[best].loss < 1e-4);
+        }
+        tuner_destroy(t);
+        tuner_destroy(u);
+    }
+    CHECK(ours < 0.7 * least);
+    space_close(&s);
+}
+
+/* Six numbers, one of them in logarithms, and choices: 60 trials find what takes random
+ * search thousands.
+ */
+static void the_default_finds_the_bottom(void)
+{
+    struct space s;
+    double worst = 0;
+    space_open(
+        &s,
+        "{\"lr\": {\"_type\": \"loguniform\", \"_value\": [1e-5, 1]}, \"a\": {\"_type\": "
+        "\"uniform\", \"_value\": [0, 1]}, \"n\": {\"_type\": \"randint\", \"_value\": [1, "
+        "9]}, \"c\": {\"_type\": \"choice\", \"_value\": [\"p\", \"q\", \"r\"]}}");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        struct tuner *t = tuner_of(&s, "auto", NULL, seed);
+        for (int i = 0; i < 60; i++) {
+            int64_t trial;
+            CHECK_INT(tuner_ask(t, &trial), TUNER_GIVES);
+            const double *x = tuner_history(t)->trials.at[trial].x;
+            double lr = x[0] / log(10) + 2.5;
+            double v = lr * lr + (x[1] - .7) * (x[1] - .7) +
+                       .1 * (x[2] - 4) * (x[2] - 4) + (x[3] == 1 ? 0 : .3);
+            tuner_tell(t, trial, &v, 0);
+        }
+        worst = fmax(worst, tuner_history(t)->trials.at[tuner_best(t)].loss);
+        tuner_destroy(t);
+    }
+    CHECK(worst < 1e-3);
+    space_close(&s);
+}
+
 static void several_objectives_make_a_front(void)
 {
     struct space s;
@@ -511,6 +589,8 @@ static const struct tap_case cases[] = {
     TAP(pbt_hands_checkpoints_on),
     TAP(defaults_may_be_spelt_out),
     TAP(results_from_elsewhere_steer_the_search),
+    TAP(noise_does_not_choose_the_best),
+    TAP(the_default_finds_the_bottom),
     TAP(several_objectives_make_a_front),
     TAP(a_name_that_is_not_there_is_refused),
 };
