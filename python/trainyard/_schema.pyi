@@ -3289,13 +3289,13 @@ class STU(Message):
     use_group_norm: bool
     """norm per head instead of over all heads"""
     recompute_normed_x: bool
-    """save memory by computing the input norm again; same result"""
+    """save memory by computing the input norm again; same result (without effect: what can be worked out again is never stored; the result is the same)"""
     recompute_uvqk: bool
-    """save memory by computing the projections again; same result"""
+    """save memory by computing the projections again; same result (without effect: what can be worked out again is never stored; the result is the same)"""
     recompute_y: bool
-    """save memory by computing the gated output again; same result"""
+    """save memory by computing the gated output again; same result (without effect: what can be worked out again is never stored; the result is the same)"""
     sort_by_length: bool
-    """order sequences by length for speed; same result"""
+    """order sequences by length for speed; same result (without effect: rows have the length that they have; the result is the same)"""
     contextual_seq_len: int
     """context tokens at the front; below 0: as the preprocessor makes them"""
     sla_k1: int
