@@ -90,6 +90,9 @@ void part_rank_hstu(struct model *m, const struct part_rank_hstu_conf *c)
         return;
     }
     m->jagged = true;
+    if (c->global_average)
+        m->one_shard = "enable_global_average_loss (true unless set: with false each "
+                       "shard's mean counts by its rows)";
     if (!part_hstu_context(m, c->one_context_token, &one) || !candidates(m, c, &one))
         return;
     struct nn_val *user = channels(m, c, &one);

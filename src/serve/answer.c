@@ -153,7 +153,8 @@ static void put_model(struct serve_server *s, const struct serve_version *v,
     for (size_t i = 0; i < n; i++) {
         buf_puts(b, i ? ", {" : "{");
         put_str(b, "name", outputs[i].name);
-        buf_printf(b, ", \"width\": %jd}", (intmax_t)outputs[i].width);
+        buf_printf(b, ", \"width\": %jd%s}", (intmax_t)outputs[i].width,
+                   outputs[i].axis != AXIS_BATCH ? ", \"per\": \"candidate\"" : "");
     }
     buf_puts(b, "],\n \"columns\": [");
     for (size_t i = 0; columns && i < columns->n; i++) {

@@ -188,6 +188,10 @@ def ops():
     print(f'export.py: {len(found)} graphs of ops, largest difference {worst:.1e}')
 
 
+# Tokens of several sequences have no form in ONNX; tests/it/hstu.sh has their exports.
+NO_GRAPH = {'dlrm_hstu', 'ultra_hstu'}
+
+
 def covered():
     with open(os.path.join(SOURCE, 'src/model/models.def'), encoding='utf-8') as f:
         return set(re.findall(r'^MODEL\((\w+)\)', f.read(), re.M))
@@ -221,7 +225,7 @@ def one_model(name, text):
 
 def main():
     ops()
-    missing = covered() - {name.split(':')[0] for name in MODELS}
+    missing = covered() - {name.split(':')[0] for name in MODELS} - NO_GRAPH
     trainyard('data', 'gen', 'taobao', '--rows', '2000', '--files', '1', '--out', 'data')
     failed = []
     for name, text in MODELS.items():

@@ -56,6 +56,33 @@ for r in rows:
 assert len({p for r in rows for p in r["probs_is_click"]}) > 20
 END
     status 0
+    serves_the_same
+}
+
+# A user and its candidates are one item of a request; the answer has a list for it.
+serves_the_same()
+{
+    local pid url=
+    command -v curl >/dev/null || return 0
+    "$TRAINYARD" data convert kuairand/eval rows.jsonl 2>/dev/null
+    python3 -c '
+import json
+row = json.loads(open("rows.jsonl").readline())
+json.dump({"user": row, "items": [{}]}, open("body.json", "w"))'
+    "$TRAINYARD" serve --listen 127.0.0.1:0 --model model 2>log &
+    pid=$!
+    for _ in $(seq 100); do
+        url=$(sed -n 's/^listening on //p' log)
+        [ -n "$url" ] && break
+        sleep 0.1
+    done
+    run curl -s "$url/model"
+    out_has '"name": "probs_is_click", "width": 1, "per": "candidate"'
+    run curl -s --data-binary @body.json "$url/score"
+    kill "$pid"
+    wait "$pid"
+    json 'all(abs(a - b) < 1e-5 for a, b in zip(d["outputs"]["probs_is_click"][0],
+          json.loads(open("out.jsonl").readline())["probs_is_click"]))'
 }
 
 # Labels that do not belong to candidates are told before a step is made.
@@ -77,4 +104,16 @@ wrong_labels_are_told()
     err_has "contextual_seq_len 5 is more than the 2 tokens of the context"
 }
 
-tap_cases bytes_stay lists_come_out wrong_labels_are_told
+# The mean over candidates of all shards is not worked out; that of each is.
+shards_average_alone()
+{
+    few_rows 200
+    train --model-dir a --shards 2
+    status 2
+    err_has "E0395"
+    err_has "enable_global_average_loss"
+    train --model-dir a --shards 2 --set model_config.dlrm_hstu.enable_global_average_loss=false
+    status 0
+}
+
+tap_cases shards_average_alone bytes_stay lists_come_out wrong_labels_are_told

@@ -175,7 +175,8 @@ static enum rc put_onnx(const struct train_export_about *x, const char *dir,
     for (size_t i = 0; i < n; i++) {
         buf_puts(b, i ? ", {" : "{");
         put_str(b, "name", outputs[i].name);
-        buf_printf(b, ", \"width\": %jd}", (intmax_t)outputs[i].width);
+        buf_printf(b, ", \"width\": %jd%s}", (intmax_t)outputs[i].width,
+                   outputs[i].axis != AXIS_BATCH ? ", \"per\": \"candidate\"" : "");
     }
     buf_puts(b, "]");
     for (size_t i = 0; i < ARRAY_LEN(export_towers); i++)
