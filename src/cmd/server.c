@@ -5,6 +5,8 @@
  * every thread inherits it and only sigwait() sees them. With --no-queue another process
  * runs jobs and schedules, and this one only answers.
  */
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ struct server_conf {
     const char *ldap_url, *ldap_ca, *ldap_user_dn, *ldap_base, *ldap_filter,
         *ldap_bind_dn, *ldap_password_file, *ldap_role;
     struct opt_list ldap_group;
-    struct opt_list host;
+    struct opt_list host, runs, serving;
     int64_t threads, max_body, user_storage, user_jobs, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
     const char *advertise, *peer_ca, *artifacts;
@@ -105,6 +107,10 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct server_conf, experiments, NULL,
               "directory of experiments to show; default: that of `trainyard tune`, "
               "~/nni-experiments"),
+     .meta = "DIR"},
+    {OPT_LIST(struct server_conf, runs,
+              "directory whose training runs the console shows to everybody who may log "
+              "in"),
      .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
     {OPT_TEXT(struct server_conf, policy, NULL,
@@ -308,7 +314,7 @@ struct server_parts {
     struct server_isolate isolate;
     struct team_policy *policy;
     char *artifacts, *experiments;
-    const char **hosts;
+    const char **hosts, **runs, **serving;
 };
 
 static void close_parts(struct server_parts *s)
@@ -316,9 +322,30 @@ static void close_parts(struct server_parts *s)
     mem_free(s->artifacts);
     mem_free(s->experiments);
     mem_free(s->hosts);
+    for (size_t i = 0; s->runs && s->runs[i]; i++)
+        mem_free((void *)(uintptr_t)s->runs[i]);
+    mem_free(s->runs);
+    mem_free(s->serving);
     server_isolate_release(&s->isolate);
     team_policy_close(s->policy);
     cmd_place_close(&s->p);
+}
+
+/* Without links, so that none is followed later. */
+static enum rc find_runs(const struct opt_list *given, const char ***out, struct err *err)
+{
+    const char **all = mem_calloc(given->n + 1, sizeof(*all));
+    *out = all;
+    for (size_t i = 0; i < given->n; i++) {
+        char path[PATH_MAX];
+        if (!realpath(given->at[i], path))
+            return err_sys(err, errno, "--runs %.300s", given->at[i]);
+        if (!fs_is_dir(path))
+            return err_set(err, RC_INVAL, "--runs %.300s: this is no directory",
+                           given->at[i]);
+        all[i] = mem_strdup(path);
+    }
+    return RC_OK;
 }
 
 static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
@@ -345,7 +372,10 @@ static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
     for (size_t i = 0; i < c->host.n; i++)
         s->hosts[i] = c->host.at[i];
     s->experiments = http_experiments_dir(c->experiments);
-    return rc;
+    s->serving = mem_calloc(c->serving.n + 1, sizeof(*s->serving));
+    for (size_t i = 0; i < c->serving.n; i++)
+        s->serving[i] = c->serving.at[i];
+    return rc ? rc : find_runs(&c->runs, &s->runs, err);
 }
 
 static struct api_options api_options_of(const struct server_conf *c,
@@ -363,6 +393,8 @@ static struct api_options api_options_of(const struct server_conf *c,
         .version = TY_VERSION,
         .env = (const char *const *)environ,
         .experiments = s->experiments,
+        .runs = s->runs,
+        .serving = s->serving,
         .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
         .max_body = c->max_body,
         .user_storage = c->user_storage,

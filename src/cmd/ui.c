@@ -25,6 +25,8 @@ struct ui_conf {
     const char *user, *experiments;
     int64_t port;
     bool no_open;
+    struct opt_list serving;
+    const struct opt_args *dirs; /* not a flag */
 };
 
 static const struct opt opts[] = {
@@ -108,8 +110,11 @@ static enum rc show_link(void *arg, const char *url, struct store *s, struct err
 static enum rc start_server(const struct ui_conf *c, struct err *err)
 {
     char listen[32];
-    const char *at[10] = {"--listen", listen, "--trust-submitters"};
+    const char **at = mem_calloc(12 + 2 * (c->dirs->n + c->serving.n), sizeof(*at));
     struct opt_args flags = {.at = at, .n = 3};
+    at[0] = "--listen";
+    at[1] = listen;
+    at[2] = "--trust-submitters";
     struct server_hook hook = {show_link, (void *)(uintptr_t)c};
     snprintf(listen, sizeof(listen), "127.0.0.1:%jd", (intmax_t)c->port);
     const struct {
@@ -122,7 +127,17 @@ static enum rc start_server(const struct ui_conf *c, struct err *err)
             at[flags.n++] = more[i].flag;
             at[flags.n++] = more[i].value;
         }
-    return server_run_with(&flags, &hook, err);
+    for (size_t i = 0; i < c->dirs->n; i++) {
+        at[flags.n++] = "--runs";
+        at[flags.n++] = c->dirs->at[i];
+    }
+    for (size_t i = 0; i < c->serving.n; i++) {
+        at[flags.n++] = "--serving";
+        at[flags.n++] = c->serving.at[i];
+    }
+    enum rc rc = server_run_with(&flags, &hook, err);
+    mem_free(at);
+    return rc;
 }
 
 /* Of the server that has the directory. */
@@ -144,9 +159,20 @@ static enum rc ask_running(const struct ui_conf *c, struct err *err)
     return rc;
 }
 
+/* That server has its own. */
+static void say_what_is_not_shown(const struct ui_conf *c, const struct opt_args *given)
+{
+    if (given->n || c->serving.n)
+        fprintf(stderr, "a server runs already in this directory and shows what it was "
+                        "started with: end it to see other runs\n");
+}
+
 static enum rc ui_command(const void *conf, const struct opt_args *args, struct err *err)
 {
-    const struct ui_conf *c = conf;
+    static const char *const here[] = {"."};
+    struct opt_args dirs = {.at = (const char **)(uintptr_t)here, .n = 1};
+    struct ui_conf with = *(const struct ui_conf *)conf, *c = &with;
+    with.dirs = args->n ? args : &dirs;
     char *dir = NULL;
     int lock = -1;
     log_setup(LOG_LEVEL_WARN, LOG_TEXT, 2);
@@ -154,8 +180,10 @@ static enum rc ui_command(const void *conf, const struct opt_args *args, struct 
     if (!rc)
         rc = server_lock_take(dir, &lock, err);
     mem_free(dir);
-    if (rc == RC_INVAL && err_code_of(err, rc) == E5021)
+    if (rc == RC_INVAL && err_code_of(err, rc) == E5021) {
+        say_what_is_not_shown(c, args);
         return ask_running(c, err);
+    }
     if (rc)
         return rc;
     rc = start_server(c, err);
@@ -165,6 +193,8 @@ static enum rc ui_command(const void *conf, const struct opt_args *args, struct 
 
 static const struct cmd_example examples[] = {
     {"look at the jobs, runs and experiments of this machine", "trainyard ui"},
+    {"look at the training runs below two directories",
+     "trainyard ui runs /data/old-runs"},
     {"on a machine without a screen, through ssh -L 8420:127.0.0.1:8420",
      "trainyard ui --port 8420"},
     {0},
@@ -172,12 +202,15 @@ static const struct cmd_example examples[] = {
 
 const struct cmd cmd_ui = {
     .name = "ui",
+    .args = "[DIR...]",
+    .max_args = 100,
     .summary = "open the console: jobs, training runs, experiments in a browser",
     .description =
         "Starts a server on 127.0.0.1 for you alone and prints an address that opens the "
         "console once, in a browser on this machine. If a server already runs in the "
         "directory, an address of that server is printed instead. Ends with Ctrl-C; jobs "
-        "keep running. Jobs that you start in the console run as you, like those of "
+        "keep running. Training runs below each DIR are shown; default: those below the "
+        "current directory. Jobs that you start in the console run as you, like those of "
         "`trainyard job run`. See docs/console.md.",
     .examples = examples,
     .opts = opts,

@@ -31,7 +31,11 @@ struct api_options {
     const char *slots;        /* see backend/capacity.h; NULL: what there is */
     const char *version;      /* of the program */
     const char *const *env;   /* what jobs may inherit, NULL behind the last */
-    const char *experiments;  /* directory of experiments' folders; NULL: none */
+    const char *const
+        *runs; /* directories of training runs to show, NULL behind the last */
+    const char *const
+        *serving; /* "NAME=URL" of model servers to show, NULL behind the last */
+    const char *experiments; /* directory of experiments' folders; NULL: none */
     int threads;
     int64_t max_body;           /* bytes of a request */
     int64_t user_storage;       /* bytes that one user may store; 0: no limit */

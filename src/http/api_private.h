@@ -13,6 +13,7 @@
 #include "http/budget.h"
 #include "http/call.h"
 #include "http/conns.h"
+#include "http/curves.h"
 #include "http/execs.h"
 #include "http/follow.h"
 #include "http/limit.h"
@@ -46,6 +47,9 @@ struct api {
     struct http_conns *conns;
     struct http_aside *aside; /* for requests that take long */
     struct http_follows *follows;
+    struct http_changes *changes;
+    struct http_curve_cache *curves;
+    struct http_run_list *training; /* what was found in o.runs */
     struct http_execs *execs;
     struct http_oidc *oidc;            /* NULL: no provider */
     struct http_ldap *ldap;            /* NULL: none */

@@ -105,6 +105,11 @@ static bool channel_ok(const char *v)
     return *v && *v != '.' && strlen(v) <= 128 && !strchr(v, '/');
 }
 
+static bool run_ok(const char *v)
+{
+    return strlen(v) == 16 && strspn(v, "0123456789abcdef") == 16;
+}
+
 /* What NNI has directly below its prefix. */
 #define NNI_WORDS                                                               \
     "check-status|experiment|experiment-metadata|experiments-info|export-data|" \
@@ -137,6 +142,7 @@ static const struct {
      "^(experiments:)?(default|(user|project):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$",
      policy_ok},
     {"rule", NAME_PATTERN, name_ok},
+    {"run", "^[0-9a-f]{16}$", run_ok},
     {"session", "^xs-[a-z0-9]{12}$", session_ok},
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},

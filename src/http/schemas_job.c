@@ -187,7 +187,7 @@ static const struct http_schema_item SeriesList_items[] = {
     ITEM(series, LIST, "in order of first appearance", .of = &http_schema_Series, MUST),
     ITEM(more, BOOL, "there are more than two hundred; ask by name", MUST),
     {0}};
-TABLE(SeriesList, "curves of a job");
+TABLE(SeriesList, "curves of a job or a training run");
 
 static const struct http_schema_item SeriesQuery_items[] = {
     ITEM(name, STRING, "of this metric"),

@@ -14,10 +14,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/changes.h"
 #include "http/forward.h"
 #include "http/framing.h"
 #include "http/runs.h"
 #include "http/tls_files.h"
+#include "http/training.h"
 #include "job/snapshot.h"
 #include "store/servers.h"
 #include "team/deliver.h"
@@ -417,12 +419,27 @@ static enum rc keep_empty(struct api *a, struct err *err)
     return rc;
 }
 
+static enum rc start_changes(struct api *a, struct err *err)
+{
+    struct store *store = NULL;
+    a->curves = http_curve_cache_create();
+    a->training = http_run_list_create(a->o.runs);
+    enum rc rc = open_store(a, &store, err);
+    if (!rc)
+        rc = http_changes_create(a, store, &a->changes, err);
+    if (rc)
+        store_close(store);
+    return rc;
+}
+
 static enum rc start_parts(struct api *a, struct err *err)
 {
     a->follow_place = a->watchdog_place = a->o.place;
     enum rc rc = open_store(a, &a->follow_place.store, err);
     if (!rc)
         rc = http_follows_create(&a->follow_place, &a->follows, err);
+    if (!rc)
+        rc = start_changes(a, err);
     if (!rc)
         rc = http_execs_create(&a->execs, err);
     if (!rc && a->o.queue)
@@ -597,10 +614,13 @@ void api_stop(struct api *a)
     if (a->daemon) {
         MHD_socket fd = MHD_quiesce_daemon(a->daemon);
         http_follows_end(a->follows);
+        http_changes_end(a->changes);
         http_execs_end(a->execs);
         http_aside_end(a->aside);
         /* Connections that were resumed must have been seen to before the stop. */
-        for (int i = 0; i < 100 && http_follows_count(a->follows) > 0; i++)
+        for (int i = 0; i < 100 && (http_follows_count(a->follows) > 0 ||
+                                    http_changes_count(a->changes) > 0);
+             i++)
             usleep(10000);
         MHD_stop_daemon(a->daemon);
         if (fd != MHD_INVALID_SOCKET)
@@ -609,6 +629,9 @@ void api_stop(struct api *a)
     http_runs_destroy(a->runs);
     backend_watchdog_destroy(a->watchdog);
     http_follows_destroy(a->follows);
+    http_changes_destroy(a->changes);
+    http_run_list_destroy(a->training);
+    http_curve_cache_destroy(a->curves);
     http_execs_destroy(a->execs);
     http_aside_destroy(a->aside);
     http_conns_destroy(a->conns);

@@ -47,6 +47,23 @@ void http_thin_add(struct http_thin *t, int64_t step, int64_t time, double value
     t->total++;
 }
 
+void http_thin_cut(struct http_thin *t, int64_t step)
+{
+    size_t before = t->n;
+    while (t->n && t->at[t->n - 1].least.step >= step &&
+           t->at[t->n - 1].greatest.step >= step)
+        t->n--;
+    if (t->n) {
+        struct http_thin_stretch *s = &t->at[t->n - 1];
+        if (s->least.step >= step)
+            s->least = s->greatest;
+        else if (s->greatest.step >= step)
+            s->greatest = s->least;
+    }
+    if (t->n < before) /* the next one begins a stretch */
+        t->total = (int64_t)t->n * t->wide;
+}
+
 size_t http_thin_get(const struct http_thin *t, size_t i, struct http_thin_point out[2])
 {
     const struct http_thin_stretch *s = &t->at[i];

@@ -34,6 +34,8 @@ void http_thin_init(struct http_thin *t, size_t points);
 void http_thin_release(struct http_thin *t);
 /* `value` is finite. */
 void http_thin_add(struct http_thin *t, int64_t step, int64_t time, double value);
+/* Values of `step` and later count no more. */
+void http_thin_cut(struct http_thin *t, int64_t step);
 /* What is left of stretch `i` < t->n, in the order in which it came: one value or two. */
 size_t http_thin_get(const struct http_thin *t, size_t i, struct http_thin_point out[2]);
 

@@ -198,6 +198,50 @@ enum rc store_points_get(struct store *s, const char *id, const char *name, int6
                        params, name ? 4 : 3, out, err);
 }
 
+struct each {
+    store_point_fn *fn;
+    void *arg;
+    int64_t after;
+    size_t n;
+};
+
+static enum rc pass_point(void *arg, const struct store_db_row *row, struct err *err)
+{
+    struct each *e = arg;
+    struct store_point p = {.name = store_db_text(row, 1),
+                            .worker = store_db_int(row, 2),
+                            .time = store_db_int(row, 3),
+                            .step = store_db_int(row, 4)};
+    if (!str_to_f64(str_c(store_db_text(row, 5)), &p.value))
+        return err_coded(err, RC_FORMAT, E3109, "a metric's value is '%.40s'",
+                         store_db_text(row, 5));
+    e->after = store_db_int(row, 0);
+    e->n++;
+    e->fn(e->arg, &p);
+    return RC_OK;
+}
+
+#define EACH \
+    "SELECT num, name, worker, time, step, value FROM metrics WHERE job = $1 AND num > $2"
+
+enum rc store_points_each(struct store *s, const char *id, const char *name,
+                          int64_t *after, store_point_fn *fn, void *arg, struct err *err)
+{
+    struct each e = {.fn = fn, .arg = arg, .after = *after, .n = STORE_ROWS_MAX};
+    enum rc rc = RC_OK;
+    while (!rc && e.n == STORE_ROWS_MAX) {
+        const struct store_db_value params[] = {DB_TEXT(id), DB_INT(e.after),
+                                                DB_INT(STORE_ROWS_MAX), DB_TEXT(name)};
+        e.n = 0;
+        rc = store_run(s,
+                       name ? EACH " AND name = $4 ORDER BY num LIMIT $3"
+                            : EACH " ORDER BY num LIMIT $3",
+                       params, name ? 4 : 3, pass_point, &e, NULL, err);
+    }
+    *after = e.after;
+    return rc;
+}
+
 enum rc store_points_last(struct store *s, const char *id, struct store_points *out,
                           struct err *err)
 {

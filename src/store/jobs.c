@@ -495,3 +495,33 @@ enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_
         *n = c.n;
     return rc;
 }
+
+static enum rc take_revision(void *arg, const struct store_db_row *row, struct err *err)
+{
+    struct store_revision *r = arg;
+    *r = (struct store_revision){store_db_int(row, 0), store_db_int(row, 1),
+                                 store_db_int(row, 2), store_db_int(row, 3)};
+    return RC_OK;
+}
+
+enum rc store_revision(struct store *s, const char *live, struct store_revision *out,
+                       struct err *err)
+{
+    struct query q = {.n = 0};
+    struct arena a = {0};
+    buf_init(&q.sql, 1 << 16);
+    buf_puts(&q.sql,
+             "SELECT (SELECT count(*) FROM jobs), count(*), coalesce(sum(seq), 0), "
+             "(SELECT coalesce(max(num), 0) FROM audit) FROM jobs WHERE 1 = 1");
+    add_states(&q, live, &a);
+    struct store_db_call call = {.sql = buf_str(&q.sql),
+                                 .at = q.params,
+                                 .n = q.n,
+                                 .fn = take_revision,
+                                 .arg = out,
+                                 .once = true};
+    enum rc rc = s->db->run(s->state, &call, NULL, err);
+    buf_release(&q.sql);
+    arena_release(&a);
+    return rc;
+}

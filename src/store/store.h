@@ -156,6 +156,15 @@ enum rc store_counts_of(struct store *s, const struct store_filter *f,
  */
 enum rc store_count_in(struct store *s, const char *owner, const char *states, int64_t *n,
                        struct err *err) MUST_CHECK;
+/* Numbers of which at least one is another after something changed. `live`: the states that jobs
+ * go on from, as above; only those are read. */
+struct store_revision {
+    int64_t jobs;         /* how many there are */
+    int64_t live, events; /* those that go on, and what happened to them */
+    int64_t records;      /* entries of the audit log */
+};
+enum rc store_revision(struct store *s, const char *live, struct store_revision *out,
+                       struct err *err) MUST_CHECK;
 /* Events with a number above `after`, in order. */
 enum rc store_events_get(struct store *s, const char *id, int64_t after, size_t limit,
                          struct store_events *out, struct err *err) MUST_CHECK;
@@ -185,6 +194,12 @@ enum rc store_points_add(struct store *s, const char *id,
 enum rc store_points_get(struct store *s, const char *id, const char *name, int64_t after,
                          size_t limit, struct store_points *out,
                          struct err *err) MUST_CHECK;
+/* Every one of them, in the same order; *after is the cursor behind the last then. A text lives
+ * as long as the call of `fn`; `attempt` and `at` are not told. */
+typedef void store_point_fn(void *arg, const struct store_point *p);
+enum rc store_points_each(struct store *s, const char *id, const char *name,
+                          int64_t *after, store_point_fn *fn, void *arg,
+                          struct err *err) MUST_CHECK;
 /* The latest value of each name. */
 enum rc store_points_last(struct store *s, const char *id, struct store_points *out,
                           struct err *err) MUST_CHECK;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "train/run_file.h"
 #include "train/trainer_private.h"
 
 void train_lap_begin(struct trainer *t)
@@ -346,6 +347,14 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     return rc ? rc : saved;
 }
 
+static void end_run_file(struct trainer *t, enum rc rc, const struct err *why)
+{
+    struct err err = {0};
+    if (train_run_file_end(t->conf->model_dir, t->session, rc, why, t->stopping, &err) !=
+        RC_OK)
+        trainer_note(t, "no run_end.json: %s", err.msg);
+}
+
 enum rc train_run(const struct train_options *options, struct train_result *out,
                   struct diags *diags, struct err *err)
 {
@@ -359,8 +368,11 @@ enum rc train_run(const struct train_options *options, struct train_result *out,
     if (!t.tc)
         return err_set(err, RC_INVAL, "the config has no train_config");
     enum rc rc = trainer_set_up(&t, err);
+    bool begun = !rc;
     if (!rc)
         rc = train_loop(&t, out, err);
+    if (begun && trainer_writes(&t))
+        end_run_file(&t, rc, err);
     if (rc && options->watch.failed && err)
         options->watch.failed(options->watch.arg, rc, err);
     trainer_tear_down(&t);

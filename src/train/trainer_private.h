@@ -50,6 +50,7 @@ struct trainer {
     struct train_trace *trace;          /* NULL: none, or written */
     char eval_data[DATASET_PRINT_SIZE]; /* what evaluations are on */
     struct train_best best;
+    struct buf about;          /* text of run.json */
     struct buf config;         /* text of the effective config */
     const char *position;      /* in the data, of the checkpoint that it goes on from */
     const char *data_note;     /* where it is taken up; NULL: at its beginning, as ever */

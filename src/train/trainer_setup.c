@@ -20,6 +20,7 @@
 #include "train/columns.h"
 #include "train/event_time.h"
 #include "train/placement.h"
+#include "train/run_file.h"
 #include "train/save.h"
 #include "train/trainer_private.h"
 
@@ -412,6 +413,14 @@ static void open_summary(struct trainer *t)
         trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
 
+/* The same of what it says of itself. */
+static void begin_run_file(struct trainer *t)
+{
+    struct err err = {0};
+    if (train_run_file_begin(t->conf->model_dir, &t->about, &err) != RC_OK)
+        trainer_note(t, "no run.json: %s", err.msg);
+}
+
 /* Shards of the checkpoint that the run goes on from; 0: there is none. */
 static enum rc saved_shards(struct trainer *t, int *out, struct err *err)
 {
@@ -553,6 +562,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = trainer_agree(t, err);
     if (!rc)
         rc = check_memory(t, err);
+    if (!rc && trainer_writes(t))
+        train_run_file_describe(t->session, train_rounds_rows(t->rounds), &t->about);
     if (!rc)
         rc = check_evaluation(t, err);
     if (!rc)
@@ -567,6 +578,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     t->first_rows = t->session->rows;
     tell_start(t);
     if (trainer_writes(t)) {
+        begin_run_file(t);
         open_summary(t);
         trainer_profile_begin(t);
     }
@@ -588,5 +600,6 @@ void trainer_tear_down(struct trainer *t)
     train_model_lock_release(t->lock);
     pool_destroy(t->pool);
     buf_release(&t->config);
+    buf_release(&t->about);
     arena_release(&t->arena);
 }

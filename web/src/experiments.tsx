@@ -46,7 +46,7 @@ function total(e: Experiment): number {
 }
 
 export function Experiments() {
-  const list = useLive<{ experiments: Experiment[] }>((stop) => get("/experiments?limit=1000", stop), [], EVERY);
+  const list = useLive<{ experiments: Experiment[] }>((stop) => get("/experiments?limit=1000", stop), [], EVERY, "experiments");
   const all = list.data?.experiments ?? [];
   return (
     <Page title={t("exp.title")}>
@@ -407,9 +407,9 @@ type View = (typeof VIEWS)[number];
 export function ExperimentPage({ id }: { id: string }) {
   const path = `/experiments/${encodeURIComponent(id)}`;
   const pace = (e: { status: string }) => (LIVE.includes(e.status) ? EVERY : 0);
-  const live = useLive<Experiment>((stop) => get(path, stop), [id], pace);
+  const live = useLive<Experiment>((stop) => get(path, stop), [id], pace, "experiments");
   const e = live.data;
-  const trials = useLive<Trial[]>((stop) => allTrials(id, stop), [id, e?.status ?? ""], e ? pace(e) : 0);
+  const trials = useLive<Trial[]>((stop) => allTrials(id, stop), [id, e?.status ?? ""], e ? pace(e) : 0, "experiments");
   const s = useMemo(() => studyOf(trials.data ?? [], e?.maximize === false), [trials.data, e?.maximize]);
   const view = (route.value.query.get("tab") ?? "overview") as View;
   const trial = route.value.query.get("trial");

@@ -10,6 +10,7 @@ import { Ago, Command, Facts, Failure, Loading, Page, State, Table, Tabs, sure, 
 import { ENDED, lasted, type Job } from "./jobs";
 import { LogView } from "./log";
 import { MetricsOf } from "./runs";
+import { JobTraining } from "./training";
 
 interface Worker {
   index: number;
@@ -261,7 +262,7 @@ function Files({ job }: { job: JobDetail }) {
   );
 }
 
-type Tab = "overview" | "logs" | "metrics" | "files" | "spec";
+type Tab = "overview" | "logs" | "metrics" | "training" | "files" | "spec";
 
 export function JobPage({ id }: { id: string }) {
   const live = useLive<JobDetail>((stop) => get(`/jobs/${id}`, stop), [id], pace);
@@ -273,10 +274,11 @@ export function JobPage({ id }: { id: string }) {
       sub={<><State of={job.state} /> <span class="mono dim">{job.id}</span> <span class="dim"><Ago at={ms(job.created)} /></span></>}>
       <Buttons job={job} changed={live.reload} />
       <Tabs label={plain(job.name)} now={tab} choose={(k) => go(["jobs", id], { tab: k === "overview" ? undefined : k })}
-        tabs={[["overview", t("job.overview")], ["logs", t("job.logs")], ["metrics", t("job.metrics")], ["files", t("job.files")], ["spec", t("job.spec")]]} />
+        tabs={[["overview", t("job.overview")], ["logs", t("job.logs")], ["metrics", t("job.metrics")], ["training", t("job.training")], ["files", t("job.files")], ["spec", t("job.spec")]]} />
       {tab === "overview" && <Overview job={job} />}
       {tab === "logs" && <Logs job={job} />}
-      {tab === "metrics" && <MetricsOf jobs={[job]} />}
+      {tab === "metrics" && <MetricsOf of={[{ id: job.id, name: job.name, live: !ENDED.includes(job.state) }]} />}
+      {tab === "training" && <JobTraining id={job.id} live={!ENDED.includes(job.state)} />}
       {tab === "files" && <Files job={job} />}
       {tab === "spec" && <section class="card"><Command text={JSON.stringify(job.spec, null, 2)} /></section>}
     </Page>

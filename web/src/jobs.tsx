@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of jobs. Filters stand in the address; the server sorts and pages. What is shown
-// is asked for again every few seconds, further pages when their button is pressed.
+// is asked for again when the server says that jobs have changed, further pages when their button is pressed.
 import { useEffect, useState } from "preact/hooks";
 import { get, may, query } from "./api";
 import { t, type Key } from "./i18n";
@@ -111,8 +111,8 @@ export function Jobs() {
   const filter = { state: q.get("state") ?? "", name: q.get("name") ?? "", owner: q.get("owner") ?? "", project: q.get("project") ?? "" };
   const key = JSON.stringify(filter);
   const [more, setMore] = useState<{ of: string; jobs: Job[]; next: number | undefined }>({ of: "", jobs: [], next: undefined });
-  const list = useLive<JobPage>((stop) => get(`/jobs${query({ ...filter, limit: PAGE })}`, stop), [key], EVERY);
-  const counts = useLive<{ counts: Record<string, number> }>((stop) => get("/counts", stop), [], EVERY);
+  const list = useLive<JobPage>((stop) => get(`/jobs${query({ ...filter, limit: PAGE })}`, stop), [key], EVERY, "jobs");
+  const counts = useLive<{ counts: Record<string, number> }>((stop) => get("/counts", stop), [], EVERY, "jobs");
   const mine = more.of === key;
   const first = list.data?.jobs ?? [];
   const oldest = first.at(-1)?.cursor ?? 0;

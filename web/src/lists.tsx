@@ -20,7 +20,7 @@ interface Model {
 }
 
 export function Models() {
-  const list = useLive<{ models: Model[] }>((stop) => get("/models", stop), [], 5000);
+  const list = useLive<{ models: Model[] }>((stop) => get("/models", stop), [], 5000, "records");
   const all = list.data?.models ?? [];
   return (
     <Page title={t("models.title")}>
@@ -52,7 +52,7 @@ interface Dataset {
 }
 
 export function Datasets() {
-  const list = useLive<{ datasets: Dataset[] }>((stop) => get("/datasets", stop), [], 5000);
+  const list = useLive<{ datasets: Dataset[] }>((stop) => get("/datasets", stop), [], 5000, "records");
   const all = list.data?.datasets ?? [];
   return (
     <Page title={t("data.title")}>
@@ -127,7 +127,7 @@ function ScheduleRow({ s, changed }: { s: Schedule; changed: () => void }) {
 }
 
 export function Schedules() {
-  const list = useLive<{ schedules: Schedule[] }>((stop) => get("/schedules", stop), [], 5000);
+  const list = useLive<{ schedules: Schedule[] }>((stop) => get("/schedules", stop), [], 5000, "records");
   const all = list.data?.schedules ?? [];
   return (
     <Page title={t("sched.title")}>

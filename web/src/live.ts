@@ -2,7 +2,8 @@
 // Data that is asked for again while somebody looks at it. A failure keeps what was shown and
 // tries again, later and later; a page that nobody sees asks nothing.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { signal } from "@preact/signals";
+import { ApiError, session, stream } from "./api";
 
 export interface Live<T> {
   data: T | undefined;
@@ -11,8 +12,46 @@ export interface Live<T> {
 }
 
 const SLOWEST = 15000;
+const SOONEST = 1000;
 
-export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknown[], every: number | ((data: T) => number)): Live<T> {
+export type Topic = "jobs" | "records" | "experiments" | "runs";
+/** What the server last said of its lists; undefined while it cannot tell. */
+export const changes = signal<Record<Topic, string> | undefined>(undefined);
+
+/** One stream for the page, while somebody is logged in and looks at it. */
+export function followChanges(): void {
+  let stop: AbortController | undefined;
+  const run = async () => {
+    if (stop || document.hidden || !session.peek()) return;
+    stop = new AbortController();
+    let wait = 500;
+    while (!stop.signal.aborted && session.peek()) {
+      try {
+        await stream("/changes?follow=true", stop.signal, (e) => {
+          if (e.event !== "changed") return;
+          wait = 500;
+          changes.value = JSON.parse(e.data) as Record<Topic, string>;
+        });
+      } catch {
+        // asked for again below
+      }
+      if (stop.signal.aborted) break;
+      changes.value = undefined; // lists ask by themselves meanwhile
+      await new Promise((go) => setTimeout(go, wait));
+      wait = Math.min(SLOWEST, wait * 2);
+    }
+    stop = undefined;
+  };
+  const end = () => {
+    stop?.abort();
+    changes.value = undefined;
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : void run()));
+  session.subscribe((s) => (s ? void run() : end()));
+}
+
+/** `topic`: asked for again when that list changes, and after `every` only while nobody tells. */
+export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknown[], every: number | ((data: T) => number), topic?: Topic): Live<T> {
   const [state, setState] = useState<{ data?: T; error?: ApiError }>({});
   const [turn, setTurn] = useState(0);
   const shown = useRef("");
@@ -20,20 +59,30 @@ export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknow
     const stop = new AbortController();
     let timer = 0;
     let wait = 0;
+    let asked = 0;
+    let known: string | undefined;
     const ask = async () => {
       if (document.hidden) return;
+      asked = Date.now();
+      known = topic && changes.peek()?.[topic];
       try {
         const data = await load(stop.signal);
         if (stop.signal.aborted) return;
         setState({ data });
         wait = 0;
         const next = typeof every === "function" ? every(data) : every;
-        if (next) timer = window.setTimeout(ask, next);
+        if (next && !known) timer = window.setTimeout(ask, next);
+        else if (next && topic) told(changes.peek());
       } catch (e) {
         if (stop.signal.aborted) return;
         if (e instanceof ApiError && e.status < 500 && e.status !== 429) setState((s) => ({ ...s, error: e }));
         else timer = window.setTimeout(ask, (wait = Math.min(SLOWEST, wait * 2 || 500)));
       }
+    };
+    const told = (now: Record<Topic, string> | undefined) => {
+      if (!topic || !every || now?.[topic] === known) return;
+      clearTimeout(timer);
+      timer = window.setTimeout(ask, Math.max(0, asked + SOONEST - Date.now()));
     };
     const seen = () => {
       if (document.hidden) return;
@@ -44,11 +93,13 @@ export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknow
     if (shown.current !== key) setState({});
     shown.current = key;
     void ask();
+    const forget = topic ? changes.subscribe((now) => asked && told(now)) : () => undefined;
     document.addEventListener("visibilitychange", seen);
     addEventListener("online", seen);
     return () => {
       stop.abort();
       clearTimeout(timer);
+      forget();
       document.removeEventListener("visibilitychange", seen);
       removeEventListener("online", seen);
     };

@@ -13,6 +13,8 @@ import { Jobs } from "./jobs";
 import { JobPage } from "./job";
 import { Create } from "./create";
 import { Runs } from "./runs";
+import { RunPage } from "./training";
+import { followChanges } from "./live";
 import { ExperimentPage, Experiments } from "./experiments";
 import { Datasets, Models, Schedules, Usage } from "./lists";
 import "./style.css";
@@ -33,7 +35,7 @@ function View() {
     case "jobs":
       return id === "new" ? <Create /> : id ? <JobPage id={id} key={id} /> : <Jobs />;
     case "runs":
-      return <Runs />;
+      return id ? <RunPage id={id} key={id} /> : <Runs />;
     case "experiments":
       return id ? <ExperimentPage id={id} key={id} /> : <Experiments />;
     case "models":
@@ -106,4 +108,5 @@ function App() {
   return session.value ? <Frame /> : <Login linkFailed={linkFailed} />;
 }
 
+followChanges();
 render(<App />, document.getElementById("app")!);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training runs: curves of the jobs that report metrics, beside each other. The server thins
+// Training runs: curves of jobs that report metrics and of runs in directories, beside each other. The server thins
 // them out, keeping every peak.
 import { useMemo, useState } from "preact/hooks";
 import { get, query } from "./api";
@@ -9,7 +9,8 @@ import { href, route, setQuery } from "./router";
 import { duration, ms, plain, value } from "./format";
 import { Ago, Empty, Failure, Loading, Page, State, Table } from "./ui";
 import { Chart, type Curve } from "./chart";
-import { ENDED, jobLink, lasted, type Job } from "./jobs";
+import { ENDED, lasted, type Job } from "./jobs";
+import type { Training } from "./training";
 import type { JobDetail } from "./job";
 
 interface Series {
@@ -22,7 +23,7 @@ interface Series {
 }
 
 interface RunData {
-  job: Job;
+  from: Source;
   series: Series[];
 }
 
@@ -41,7 +42,7 @@ function curveOf(run: RunData, s: Series, byTime: boolean, many: boolean): Curve
   const steps = s.steps.every((v) => v >= 0);
   const raw = byTime || !steps ? s.times.map((v) => v / 1000) : s.steps;
   const [x, y] = forward(raw, s.values);
-  const who = many ? plain(run.job.name || run.job.id) : "";
+  const who = many ? plain(run.from.name || run.from.id) : "";
   const label = [who, s.worker > 0 ? `#${s.worker}` : ""].filter(Boolean).join(" ") || plain(s.name);
   return { label, x, y, total: s.total };
 }
@@ -65,14 +66,25 @@ function panelsOf(runs: RunData[], byTime: boolean): Panel[] {
   return [...names.values()].sort((a, b) => system(a.name) - system(b.name) || a.name.localeCompare(b.name));
 }
 
-export function MetricsOf({ jobs }: { jobs: Job[] }) {
+/** What has curves: a job, or a run of a directory. */
+export interface Source {
+  id: string;
+  name: string;
+  live: boolean;
+}
+
+export function isJob(id: string): boolean {
+  return id.startsWith("jb-");
+}
+
+export function MetricsOf({ of }: { of: Source[] }) {
   const [weight, setWeight] = useState(0);
   const [log, setLog] = useState(false);
   const [byTime, setByTime] = useState(false);
-  const running = jobs.some((j) => !ENDED.includes(j.state));
-  const ids = jobs.map((j) => j.id).join(",");
+  const running = of.some((s) => s.live);
+  const ids = of.map((s) => s.id).join(",");
   const live = useLive<RunData[]>(
-    (stop) => Promise.all(jobs.map(async (job) => ({ job, series: (await get<{ series: Series[] }>(`/jobs/${job.id}/series${query({ points: POINTS })}`, stop)).series }))),
+    (stop) => Promise.all(of.map(async (from) => ({ from, series: (await get<{ series: Series[] }>(`/${isJob(from.id) ? "jobs" : "training"}/${from.id}/series${query({ points: POINTS })}`, stop)).series }))),
     [ids, running], running ? EVERY : 0);
   const panels = useMemo(() => panelsOf(live.data ?? [], byTime), [live.data, byTime]);
   if (live.error) return <Failure error={live.error} />;
@@ -95,32 +107,85 @@ export function MetricsOf({ jobs }: { jobs: Job[] }) {
   );
 }
 
-/** Every setting of the specifications that is not the same in all. */
-function differences(jobs: JobDetail[]): [string, string[]][] {
-  const flat = (v: unknown, at: string, out: Map<string, string>) => {
-    if (v && typeof v === "object" && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, at ? `${at}.${k}` : k, out);
-    else out.set(at, value(v));
-    return out;
+/** A config in the text format of protobuf as paths and values; lists have numbers. */
+export function flatConfig(text: string, out = new Map<string, string>()): Map<string, string> {
+  const words = text.match(/#[^\n]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[{}<>:;,[\]]|[^\s{}<>:;,[\]"']+/g) ?? [];
+  const path: string[] = [];
+  const seen = new Map<string, number>();
+  let name = "";
+  let listed = false;
+  const put = (v: string) => {
+    const key = [...path, name].join(".");
+    out.set(key, out.has(key) ? `${out.get(key)}, ${v}` : v);
   };
-  const all = jobs.map((j) => flat(j.spec, "", new Map()));
+  for (const w of words) {
+    if (w.startsWith("#") || w === ":" || w === ";" || w === ",") continue;
+    if (w === "{" || w === "<") {
+      const key = [...path, name].join(".");
+      const n = seen.get(key) ?? 0;
+      seen.set(key, n + 1);
+      path.push(n ? `${name}[${n}]` : name);
+      name = "";
+    } else if (w === "}" || w === ">") {
+      path.pop();
+      name = "";
+    } else if (w === "[") listed = true;
+    else if (w === "]") {
+      listed = false;
+      name = "";
+    } else if (!name) name = w;
+    else {
+      put(w);
+      if (!listed) name = "";
+    }
+  }
+  return out;
+}
+
+function flat(v: unknown, at = "", out = new Map<string, string>()): Map<string, string> {
+  if (v && typeof v === "object" && !Array.isArray(v)) for (const [k, x] of Object.entries(v)) flat(x, at ? `${at}.${k}` : k, out);
+  else out.set(at, value(v));
+  return out;
+}
+
+/** Every setting that is not the same in all. */
+function differences(all: Map<string, string>[]): [string, string[]][] {
   const keys = [...new Set(all.flatMap((m) => [...m.keys()]))].sort();
   return keys.map((k): [string, string[]] => [k, all.map((m) => m.get(k) ?? "–")]).filter(([, v]) => v.some((x) => x !== v[0]));
 }
 
+interface Compared extends Source {
+  settings: Map<string, string>;
+}
+
+async function compared(id: string, stop: AbortSignal): Promise<Compared> {
+  if (!isJob(id)) {
+    const run = await get<Training>(`/training/${id}`, stop);
+    return { id, name: run.name, live: run.state === "Running", settings: flatConfig(run.config ?? "") };
+  }
+  const job = await get<JobDetail>(`/jobs/${id}`, stop);
+  const run = await get<Training>(`/jobs/${id}/training`, stop).catch(() => undefined);
+  return { id, name: job.name, live: !ENDED.includes(job.state), settings: new Map([...flat(job.spec), ...flatConfig(run?.config ?? "")]) };
+}
+
+function sourceLink(s: Source) {
+  return <a href={href([isJob(s.id) ? "jobs" : "runs", s.id])}>{plain(s.name) || s.id}</a>;
+}
+
 function Compare({ ids }: { ids: string[] }) {
-  const live = useLive<JobDetail[]>((stop) => Promise.all(ids.map((id) => get<JobDetail>(`/jobs/${id}`, stop))), [ids.join(",")], 0);
+  const live = useLive<Compared[]>((stop) => Promise.all(ids.map((id) => compared(id, stop))), [ids.join(",")], 0);
   if (live.error) return <Failure error={live.error} />;
   if (!live.data) return <Loading />;
-  const rows = differences(live.data);
+  const rows = differences(live.data.map((c) => c.settings));
   return (
     <>
-      <MetricsOf jobs={live.data} />
+      <MetricsOf of={live.data} />
       {ids.length > 1 && (
         <section class="card">
           <h2>{t("runs.diff")}</h2>
           {rows.length === 0 && <p class="dim">{t("runs.same")}</p>}
           {rows.length > 0 && (
-            <Table label={t("runs.diff")} head={["", ...live.data.map((j) => jobLink(j))]}>
+            <Table label={t("runs.diff")} head={["", ...live.data.map((j) => sourceLink(j))]}>
               {rows.map(([k, v]) => <tr key={k}><th scope="row">{plain(k)}</th>{v.map((x, i) => <td class="mono" key={i}>{plain(x)}</td>)}</tr>)}
             </Table>
           )}
@@ -130,30 +195,65 @@ function Compare({ ids }: { ids: string[] }) {
   );
 }
 
+interface Line {
+  id: string;
+  name: string;
+  root: string;
+  model: string;
+  state: string;
+  changed?: string;
+}
+
 export function Runs() {
   const chosen = (route.value.query.get("jobs") ?? "").split(",").filter(Boolean);
-  const list = useLive<{ jobs: Job[] }>((stop) => get(`/jobs${query({ limit: 100 })}`, stop), [], EVERY);
+  const list = useLive<{ jobs: Job[] }>((stop) => get(`/jobs${query({ limit: 100 })}`, stop), [], EVERY, "jobs");
+  const dirs = useLive<{ runs: Line[]; more: boolean; shown: boolean }>((stop) => get("/training", stop), [], EVERY, "runs");
   const toggle = (id: string, on: boolean) => setQuery({ jobs: (on ? [...chosen, id] : chosen.filter((x) => x !== id)).join(",") || undefined });
   const jobs = (list.data?.jobs ?? []).filter((j) => j.started);
+  const runs = dirs.data?.runs ?? [];
+  const box = (id: string, name: string) => (
+    <td><input type="checkbox" aria-label={t("runs.choose", { name: plain(name) || id })} checked={chosen.includes(id)} onChange={(e) => toggle(id, e.currentTarget.checked)} /></td>
+  );
+  const none = list.data && dirs.data && !jobs.length && !runs.length;
   return (
     <Page title={t("runs.title")} sub={t("runs.hint")}>
-      <Failure error={list.error} />
-      {!list.data && !list.error && <Loading />}
-      {list.data && !jobs.length && <Empty title={t("runs.empty")} hint={t("job.noMetricsHint")} command="::trainyard step=900 loss=0.31 auc=0.71" />}
+      <Failure error={list.error ?? dirs.error} />
+      {(!list.data || !dirs.data) && !list.error && !dirs.error && <Loading />}
+      {none && <Empty title={t("runs.empty")} hint={t("runs.emptyHint")} command={dirs.data?.shown ? "trainyard train pipeline.config" : "trainyard ui DIR"} />}
       {chosen.length > 0 && <Compare ids={chosen} />}
+      {runs.length > 0 && (
+        <section class="card">
+          <h2>{t("runs.dirs")}</h2>
+          <Table label={t("runs.dirs")} head={[t("runs.compare"), t("common.name"), t("runs.model"), t("common.state"), t("runs.changed")]}>
+            {runs.map((r) => (
+              <tr key={r.id}>
+                {box(r.id, r.name)}
+                <td><a href={href(["runs", r.id])}>{plain(r.name === "." ? r.root : r.name)}</a><div class="dim mono">{plain(r.root)}</div></td>
+                <td>{plain(r.model) || "–"}</td>
+                <td>{r.state ? <State of={r.state} /> : "–"}</td>
+                <td class="num"><Ago at={ms(r.changed)} /></td>
+              </tr>
+            ))}
+          </Table>
+          {dirs.data?.more && <p class="dim">{t("runs.more")}</p>}
+        </section>
+      )}
       {jobs.length > 0 && (
-        <Table label={t("runs.title")} head={[t("runs.compare"), t("common.name"), t("common.state"), t("common.owner"), t("common.duration"), t("common.created")]}>
-          {jobs.map((j) => (
-            <tr key={j.id}>
-              <td><input type="checkbox" aria-label={t("runs.choose", { name: plain(j.name) || j.id })} checked={chosen.includes(j.id)} onChange={(e) => toggle(j.id, e.currentTarget.checked)} /></td>
-              <td><a href={href(["jobs", j.id], { tab: "metrics" })}>{plain(j.name) || j.id}</a></td>
-              <td><State of={j.state} /></td>
-              <td>{plain(j.owner)}</td>
-              <td class="num">{duration(lasted(j))}</td>
-              <td class="num"><Ago at={ms(j.created)} /></td>
-            </tr>
-          ))}
-        </Table>
+        <section class="card">
+          <h2>{t("jobs.title")}</h2>
+          <Table label={t("jobs.title")} head={[t("runs.compare"), t("common.name"), t("common.state"), t("common.owner"), t("common.duration"), t("common.created")]}>
+            {jobs.map((j) => (
+              <tr key={j.id}>
+                {box(j.id, j.name)}
+                <td><a href={href(["jobs", j.id], { tab: "metrics" })}>{plain(j.name) || j.id}</a></td>
+                <td><State of={j.state} /></td>
+                <td>{plain(j.owner)}</td>
+                <td class="num">{duration(lasted(j))}</td>
+                <td class="num"><Ago at={ms(j.created)} /></td>
+              </tr>
+            ))}
+          </Table>
+        </section>
       )}
     </Page>
   );

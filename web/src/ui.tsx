@@ -9,12 +9,12 @@ import { plain, stamp, duration } from "./format";
 
 const SIGNS: Record<string, string> = {
   Creating: "○", Queuing: "◔", EnvPreparing: "◑", Running: "▶", Restarting: "↻", Suspended: "‖",
-  Stopping: "◧", Succeeded: "✓", Failed: "✕", Stopped: "■", Unknown: "?",
+  Stopping: "◧", Succeeded: "✓", Failed: "✕", Stopped: "■", Unknown: "?", Interrupted: "‼",
 };
 
 const KINDS: Record<string, string> = {
   Creating: "wait", Queuing: "wait", EnvPreparing: "busy", Running: "busy", Restarting: "busy",
-  Suspended: "wait", Stopping: "wait", Succeeded: "good", Failed: "bad", Stopped: "off", Unknown: "off",
+  Suspended: "wait", Stopping: "wait", Succeeded: "good", Failed: "bad", Stopped: "off", Unknown: "off", Interrupted: "wait",
   RUNNING: "busy", WAITING: "wait", SUCCEEDED: "good", FAILED: "bad", DONE: "good", ERROR: "bad", STOPPED: "off",
   USER_CANCELED: "off", SYS_CANCELED: "off", EARLY_STOPPED: "off", INTERRUPTED: "wait", VIEWED: "off",
   NO_MORE_TRIAL: "busy", TUNER_NO_MORE_TRIAL: "busy", INITIALIZED: "wait", STOPPING: "wait", UNKNOWN: "off",

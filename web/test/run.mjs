@@ -3,7 +3,7 @@
 // against a real server with real jobs. PART: only tasks whose name holds it. --shots keeps a
 // picture of each view. TAP on stdout.
 import { chromium } from "playwright-core";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
@@ -47,6 +47,14 @@ const jobs = {
   }),
   long: await yard.submit({ name: "long-log", command: "seq 1 200000 | sed 's/.*/line & of the log/'" }),
 };
+const config = await yard.train("one", { select: true });
+await yard.train("two", { sets: ["train_config.dense_optimizer.adam_optimizer.lr=0.05"] });
+await yard.train("nan", { bad: true });
+mkdirSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", "")));
+writeFileSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", ""), "run.json"), JSON.stringify({ model: HOSTILE, features: [{ name: HOSTILE, table: 0 }], tables: HOSTILE, graph: { inputs: [{ id: 0, name: HOSTILE }], ops: [], outputs: [], losses: [] } }));
+writeFileSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", ""), "run_end.json"), JSON.stringify({ state: HOSTILE, code: HOSTILE, message: HOSTILE, not_finite: true }));
+symlinkSync("/etc/passwd", join(yard.dir, "runs/one/pipeline.link"));
+jobs.trains = await yard.submit({ name: "trains", command: `${program} train ${config} --model-dir /ml/output/model/run --set train_config.num_epochs=1`, output: { model: "" } });
 const experiment = await yard.experiment(20);
 const two = await yard.twoObjectives();
 for (const j of Object.values(jobs)) await yard.ended(j.id, 120);
@@ -215,6 +223,89 @@ const tasks = {
     await page.locator(".u-legend", { hasText: "(raw)" }).first().waitFor();
     await page.getByLabel("Logarithmic").check();
     await view("runs");
+  },
+  async see_runs_of_a_directory() {
+    await open("#/runs");
+    await page.locator("tbody tr", { has: page.getByRole("link", { name: "one", exact: true }) }).getByText("multi_tower").waitFor();
+    await row("nan").getByText("Failed").waitFor();
+    await page.getByRole("link", { name: "one", exact: true }).click();
+    for (const name of ["loss/total", "lr/g0", "samples_per_second", "wait_percent", "global_gradient_norm", "eval_val/metric/auc"])
+      await page.locator(".chart", { hasText: name }).locator("canvas").first().waitFor();
+    await view("run");
+    await page.getByRole("tab", { name: "Checkpoints" }).click();
+    await until("checkpoints with size and age", async () => /^44.*KiB.*ago$/.test(await page.locator("tbody tr").first().textContent()));
+    await accessible("checkpoints");
+    await page.getByRole("tab", { name: "Overview" }).click();
+    await page.locator("tbody tr").first().waitFor();
+    await accessible("run overview");
+  },
+  async see_features_tables_and_importance() {
+    await open("#/runs");
+    await page.getByRole("link", { name: "one", exact: true }).click();
+    await page.getByRole("tab", { name: "Features" }).click();
+    await row("a_emb").getByText("id_feature").waitFor();
+    await row("a_emb").getByText("8 (100 %)").waitFor();
+    assert.equal(await count("table.bars th"), 5);
+    await view("features");
+  },
+  async see_the_model_as_a_picture() {
+    await open("#/runs");
+    await page.getByRole("link", { name: "one", exact: true }).click();
+    await page.getByRole("tab", { name: "Model" }).click();
+    await page.locator(".graph .box.layer", { hasText: "towers.all" }).waitFor();
+    await page.locator(".graph .box.loss", { hasText: "binary_cross_entropy" }).waitFor();
+    assert.ok((await count(".graph .edge")) >= 5);
+    await view("model");
+    await page.getByRole("button", { name: "As a table" }).click();
+    await row("final_mlp").getByText("towers.all").waitFor();
+  },
+  async see_why_the_loss_was_no_number() {
+    await open("#/runs");
+    await page.getByRole("link", { name: "nan", exact: true }).click();
+    await see("The loss was not a number");
+    await see("E1404");
+    await see("price");
+    await accessible("nan");
+  },
+  async compare_runs_of_directories() {
+    await open("#/runs");
+    await page.getByLabel("Choose the run one").check();
+    await page.getByLabel("Choose the run two").check();
+    await page.locator(".chart", { hasText: "loss/total" }).locator(".u-legend", { hasText: "two" }).waitFor();
+    await row("train_config.dense_optimizer.adam_optimizer.lr").getByText("0.05").waitFor();
+  },
+  async see_the_training_run_of_a_job() {
+    await yard.ended(jobs.trains.id);
+    await open(`#/jobs/${jobs.trains.id}?tab=training`);
+    await page.getByRole("button", { name: "Checkpoints" }).click();
+    await row("KiB").waitFor();
+    await accessible("training of a job");
+    await open(`#/jobs/${jobs.bad.id}?tab=training`);
+    await see("hold no training run");
+  },
+  async a_hostile_run_is_text() {
+    await open("#/runs");
+    await page.getByRole("link", { name: HOSTILE.replaceAll("/", "").slice(0, 12), exact: false }).first().click();
+    for (const tab of ["Overview", "Features", "Model", "Config"]) await page.getByRole("tab", { name: tab }).click();
+    assert.notEqual(await page.title(), "owned");
+    assert.equal(await count("main img, main script"), 0);
+    const files = await yard.ask("GET", "/training");
+    const one = await yard.ask("GET", `/training/${files.runs.find((r) => r.name === "one").id}`);
+    assert.ok(!JSON.stringify(one).includes("root:"), "a link was followed");
+  },
+  async a_list_that_does_not_change_is_not_asked_for() {
+    await open("#/jobs");
+    await row("deepfm-criteo").waitFor();
+    await page.waitForTimeout(1500);
+    let asked = 0;
+    const note = (r) => (asked += /api\/v1\/(jobs|counts)/.test(r.url()) ? 1 : 0);
+    page.on("request", note);
+    await page.waitForTimeout(5000);
+    assert.equal(asked, 0, "the page polls");
+    await yard.submit({ name: "told", command: "true" });
+    await row("told").getByText("Succeeded").waitFor();
+    page.off("request", note);
+    assert.ok(asked > 0);
   },
   async see_the_best_trials() {
     await open("#/experiments");

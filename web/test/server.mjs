@@ -32,7 +32,8 @@ export class Yard {
     this.env = { ...process.env, HOME: join(this.dir, "home"), TRAINYARD_SLOTS: "cpu=8,memory=64g" };
     for (const k of ["DIR", "STORE", "SERVER", "TOKEN"]) delete this.env[`TRAINYARD_${k}`];
     this.port = 0;
-    this.flags = [];
+    mkdirSync(join(this.dir, "runs"));
+    this.flags = ["--runs", "runs"];
   }
 
   get log() {
@@ -107,6 +108,37 @@ tuner: {name: GridSearch}
     const { stdout } = await run(this.program, ["tune", "create", "--config", `${folder}.yml`, "--dir", `exps/${folder}`, "--jobs-dir", "jobs", "--wait"],
       { cwd: this.dir, env: this.env });
     return stdout.trim();
+  }
+
+  /** Trains a small model into runs/NAME. `bad`: one row has a number that is none. */
+  async train(name, { bad = false, sets = [], select = false, dir = join(this.dir, "runs") } = {}) {
+    let seed = 3;
+    const draw = (n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+    const rows = Array.from({ length: 1500 }, (_, i) => {
+      const r = Array.from({ length: 4 }, () => draw(8));
+      return [Number(r[0] % 2 !== r[1] % 2), ...r, bad && i === 900 ? "inf" : (draw(100) / 100).toFixed(2)].join(",");
+    });
+    const data = join(this.dir, `${name}.csv`);
+    writeFileSync(data, `y,a,b,c,d,price\n${rows.join("\n")}\n`);
+    const ids = ["a", "b", "c", "d"].map((f) => `feature_configs { id_feature { feature_name: "${f}" expression: "user:${f}" num_buckets: 8 embedding_dim: 4 } }`).join("\n");
+    const config = join(this.dir, `${name}.config`);
+    writeFileSync(config, `train_input_path: "${data}" eval_input_path: "${bad ? "" : data}" model_dir: "${join(dir, name)}"
+train_config { num_epochs: 3 log_step_count_steps: 2 save_checkpoints_steps: 10
+  sparse_optimizer { adagrad_optimizer { lr: 0.1 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.02 } constant_learning_rate {} } }
+data_config { batch_size: 100 dataset_type: CsvDataset with_header: true fg_mode: FG_DAG label_fields: "y" }
+${ids}
+feature_configs { raw_feature { feature_name: "price" expression: "user:price" } }
+model_config {
+  feature_groups { group_name: "all" group_type: DEEP feature_names: ["a", "b", "c", "d", "price"] }
+  ${select ? "variational_dropout { regularization_lambda: 0.5 }" : ""}
+  multi_tower { towers { input: "all" mlp { hidden_units: [16] } } final { hidden_units: [8] } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+`);
+    const ran = await run(this.program, ["train", config, ...sets.flatMap((x) => ["--set", x])], { cwd: this.dir, env: this.env }).catch((e) => e);
+    if (Boolean(ran.code) !== bad) throw new Error(`train ${name}: ${ran.stderr}`);
+    if (select) await this.command("features", "select", config, "--topk", "2");
+    return config;
   }
 
   async command(...words) {

@@ -52,6 +52,32 @@ static void peaks_stay_whatever_their_place(void)
     }
 }
 
+static void what_is_cut_comes_again(void)
+{
+    struct http_thin t;
+    struct http_thin_point p[2];
+    int64_t last = -1;
+    http_thin_init(&t, 20);
+    for (int64_t i = 0; i < 1000; i++)
+        http_thin_add(&t, i, i, (double)i);
+    http_thin_cut(&t, 500);
+    for (size_t i = 0; i < t.n; i++)
+        for (size_t k = 0, n = http_thin_get(&t, i, p); k < n; k++)
+            CHECK(p[k].step < 500);
+    for (int64_t i = 500; i < 2000; i++)
+        http_thin_add(&t, i, i, (double)-i);
+    for (size_t i = 0; i < t.n; i++)
+        for (size_t k = 0, n = http_thin_get(&t, i, p); k < n; k++) {
+            CHECK(p[k].step > last);
+            CHECK(p[k].step < 500 ? p[k].value >= 0 : p[k].value < 0);
+            last = p[k].step;
+        }
+    CHECK_INT(last, 1999);
+    http_thin_cut(&t, 0);
+    CHECK_INT(t.n, 0);
+    http_thin_release(&t);
+}
+
 static void the_least_number_of_points_is_four(void)
 {
     struct http_thin t;
@@ -66,6 +92,7 @@ static void the_least_number_of_points_is_four(void)
 static const struct tap_case cases[] = {
     TAP(few_values_stay_as_they_are),
     TAP(peaks_stay_whatever_their_place),
+    TAP(what_is_cut_comes_again),
     TAP(the_least_number_of_points_is_four),
 };
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes of answers about training runs, and of the stream of changes. */
+#include "http/schemas_private.h"
+
+static const struct http_schema_item TrainingLine_items[] = {
+    ITEM(id, STRING, "made from where it is", MUST),
+    ITEM(name, STRING, "its directory, below that which the server shows", MUST),
+    ITEM(root, STRING, "the directory that the server shows", MUST),
+    ITEM(model, STRING, "empty: it does not say", MUST),
+    ITEM(state, STRING,
+         "Running, Succeeded, Failed, Stopped, Interrupted; empty: not known", MUST),
+    ITEM(changed, TIME, "when it last wrote something"),
+    {0}};
+TABLE(TrainingLine, "a training run");
+
+static const struct http_schema_item TrainingList_items[] = {
+    ITEM(runs, LIST, "newest first", .of = &http_schema_TrainingLine, MUST),
+    ITEM(more, BOOL, "there were too many to look at all of them", MUST),
+    ITEM(shown, BOOL, "the server was told of directories", MUST),
+    {0}};
+TABLE(TrainingList, "training runs");
+
+static const struct http_schema_item Checkpoint_items[] = {
+    ITEM(step, INT, "after which it was made", MUST),
+    ITEM(bytes, INT, "of its files", MUST),
+    ITEM(files, INT, "how many", MUST),
+    ITEM(changed, TIME, "when it was written"),
+    {0}};
+TABLE(Checkpoint, "a checkpoint of a run");
+
+static const struct http_schema_item Training_items[] = {
+    ITEM(id, STRING, "of the run, or of its job", MUST),
+    ITEM(name, STRING, "its directory", MUST),
+    ITEM(state, STRING,
+         "Running, Succeeded, Failed, Stopped, Interrupted; empty: not known", MUST),
+    ITEM(changed, TIME, "when it last wrote something"),
+    ITEM(bytes, INT, "of its files", MUST),
+    ITEM(files, INT, "how many", MUST),
+    ITEM(more, BOOL, "there are more files than were looked at", MUST),
+    ITEM(checkpoints, LIST, "by step", .of = &http_schema_Checkpoint, MUST),
+    ITEM(evaluations, ANY,
+         "list of objects: results by the names of metrics, and global_step", MUST),
+    ITEM(
+        importance, ANY,
+        "list of {group, features: [{name, drop}]}, once `trainyard features select` has run",
+        MUST),
+    ITEM(config, STRING, "pipeline.config"),
+    ITEM(about, OBJECT,
+         "run.json: memory, tables, features, graph; see docs/training.md"),
+    ITEM(end, OBJECT, "run_end.json: how it ended"),
+    {0}};
+TABLE(Training, "a training run with what its files say");
+
+static const struct http_schema_item ChangesQuery_items[] = {
+    ITEM(follow, BOOL, "go on for five minutes; default: one event"), {0}};
+TABLE(ChangesQuery, "how long");
+
+const struct http_schema_table http_schema_Changes = {
+    .name = "Changes",
+    .help =
+        "events named changed: {\"jobs\", \"records\", \"experiments\", \"runs\"}, each a "
+        "text that is another one when that list has changed",
+    .kind = SCHEMA_PAGE,
+    .json = "{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"};
