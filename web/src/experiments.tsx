@@ -11,7 +11,7 @@ import { duration, number, plain, value } from "./format";
 import { Ago, Command, Empty, Facts, Failure, Field, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
 import { Chart, type Curve } from "./chart";
 import { importance, TREES, type Importance } from "./forest";
-import { Bars, Parallel, Slice, type Axis } from "./plots";
+import { Bars, Parallel, Slice, Contour, type Axis } from "./plots";
 import { columnsOf, flatten, type Column, type Trial } from "./space";
 
 interface Experiment {
@@ -401,7 +401,7 @@ function save(name: string, trials: Trial[]): void {
   URL.revokeObjectURL(a.href);
 }
 
-const VIEWS = ["overview", "table", "history", "parallel", "slices", "importance", "intermediate", "durations", "pareto"] as const;
+const VIEWS = ["overview", "table", "history", "parallel", "slices", "contour", "importance", "intermediate", "durations", "pareto"] as const;
 type View = (typeof VIEWS)[number];
 
 export function ExperimentPage({ id }: { id: string }) {
@@ -420,7 +420,7 @@ export function ExperimentPage({ id }: { id: string }) {
     live.reload();
   });
   const stop = async () => (await sure(t("exp.stopSure"))) && post("stop");
-  const empty = !s.done.length && ["history", "parallel", "slices", "importance", "pareto"].includes(view);
+  const empty = !s.done.length && ["history", "parallel", "slices", "contour", "importance", "pareto"].includes(view);
   return (
     <Page title={plain(e.name) || e.id} sub={<><State of={e.status} /> <span class="mono dim">{e.id}</span></>}
       actions={<>
@@ -438,6 +438,7 @@ export function ExperimentPage({ id }: { id: string }) {
       {trials.data && !empty && view === "history" && <History s={s} />}
       {trials.data && !empty && view === "parallel" && <Coordinates s={s} />}
       {trials.data && !empty && view === "slices" && <div class="charts">{columnsOf(s.done).map((c) => <Slice key={c.name} column={c} trials={s.done} better={s.better} />)}</div>}
+      {trials.data && !empty && view === "contour" && <Contour columns={columnsOf(s.done)} trials={s.done} better={s.better} />}
       {trials.data && !empty && view === "importance" && <Weights s={s} />}
       {trials.data && view === "intermediate" && <Intermediate s={s} />}
       {trial && route.value.query.get("tab") === "log" && <TrialLog e={id} trial={trial} />}

@@ -6,6 +6,7 @@ import { t } from "./i18n";
 import { useLive } from "./live";
 import { href } from "./router";
 import { bytes, ms, number, plain, stamp } from "./format";
+import { Calendar } from "./calendar";
 import { Ago, Empty, Failure, Loading, Page, Table, useAction } from "./ui";
 
 interface Model {
@@ -139,6 +140,7 @@ export function Schedules() {
           {all.map((s) => <ScheduleRow key={s.name} s={s} changed={list.reload} />)}
         </Table>
       )}
+      {all.length > 0 && <Calendar schedules={all} />}
     </Page>
   );
 }

@@ -231,6 +231,75 @@ export function Slice({ column, trials, better, height = 180 }: { column: Column
   );
 }
 
+/** Two parameters at once: the colour between trials is the mean of those around, the nearer the more. */
+export function Contour({ columns, trials, better }: { columns: Column[]; trials: Trial[]; better: (v: number, tr: Trial) => number }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [first, setFirst] = useState(columns[0]?.name ?? "");
+  const [second, setSecond] = useState(columns[1]?.name ?? "");
+  const a = columns.find((c) => c.name === first) ?? columns[0];
+  const b = columns.find((c) => c.name === second) ?? columns[1];
+  const dark = theme.value;
+  const height = 420;
+  useEffect(() => {
+    const c = canvas.current;
+    if (!c || !a || !b) return;
+    const points = trials.flatMap((tr) => {
+      const x = a.of(tr);
+      const y = b.of(tr);
+      return x === null || y === null ? [] : [{ x: place(a, x), y: place(b, y), q: better(tr.value!, tr) }];
+    });
+    const draw = () => {
+      const g = prepare(c, height);
+      if (!g) return;
+      const look = ink();
+      const [w, h] = [c.clientWidth - 72, height - 46];
+      const cell = 10;
+      for (let px = 0; px < w; px += cell)
+        for (let py = 0; py < h; py += cell) {
+          let sum = 0;
+          let weight = 0;
+          for (const p of points) {
+            const d = ((px + cell / 2) / w - p.x) ** 2 + (1 - (py + cell / 2) / h - p.y) ** 2 + 1e-4;
+            const k = 1 / (d * d);
+            sum += k * p.q;
+            weight += k;
+          }
+          // eight levels, so that one sees lines of the same result
+          if (weight) g.fillStyle = shade(look, Math.round((sum / weight) * 8) / 8, 0.55);
+          g.fillRect(54 + px, 12 + py, Math.min(cell, w - px), Math.min(cell, h - py));
+        }
+      g.fillStyle = look.text;
+      for (const p of points) {
+        g.beginPath();
+        g.arc(54 + p.x * w, 12 + (1 - p.y) * h, 2.5, 0, 7);
+        g.fill();
+      }
+      g.font = "11px system-ui, sans-serif";
+      g.textAlign = "right";
+      g.fillText(short(b.label(b.high), 7), 50, 20);
+      g.fillText(short(b.label(b.low), 7), 50, height - 34);
+      g.textAlign = "left";
+      g.fillText(short(a.label(a.low), 16), 54, height - 14);
+      g.textAlign = "right";
+      g.fillText(short(a.label(a.high), 16), 54 + w, height - 14);
+    };
+    draw();
+    const watch = new ResizeObserver(draw);
+    watch.observe(c.parentElement!);
+    return () => watch.disconnect();
+  }, [a, b, trials, dark]);
+  if (!a || !b) return <p class="dim">{t("exp.contourTwo")}</p>;
+  const pick = (label: string, now: string, set: (v: string) => void) => (
+    <label>{label} <select value={now} onChange={(e) => set(e.currentTarget.value)}>{columns.map((c) => <option key={c.name} value={c.name}>{plain(c.name)}</option>)}</select></label>
+  );
+  return (
+    <figure class="chart">
+      <figcaption class="filters">{pick(t("exp.contourX"), a.name, setFirst)} {pick(t("exp.contourY"), b.name, setSecond)} <span class="dim">{t("exp.contourHint")}</span></figcaption>
+      <div><canvas ref={canvas} role="img" aria-label={`${a.name}, ${b.name}: ${t("exp.contour")}`} /></div>
+    </figure>
+  );
+}
+
 export function Bars({ rows, label }: { rows: { name: string; value: number; text: string }[]; label: string }) {
   const most = Math.max(...rows.map((r) => r.value), 1e-12);
   return (

@@ -363,7 +363,7 @@ const tasks = {
     await view("parallel");
   },
   async see_history_slices_importance_and_durations() {
-    for (const tab of ["history", "slices", "intermediate", "durations"]) {
+    for (const tab of ["history", "slices", "contour", "intermediate", "durations"]) {
       await open(`#/experiments/${experiment}?tab=${tab}`);
       await page.locator("main canvas, main .bars").first().waitFor();
       await accessible(tab);
@@ -381,7 +381,11 @@ const tasks = {
     await row("clicks").waitFor();
     await accessible("datasets");
     await open("#/schedules");
+    await page.getByRole("button", { name: "Later" }).click(); // nightly: every day of the month
+    await until("a plan on every day", async () => (await count(".month .plan")) >= 28 && (await page.locator(".month .plan").first().textContent()) === "02:00 nightly");
+    await accessible("calendar");
     await page.getByRole("button", { name: "Pause" }).click();
+    await until("no plan while paused", async () => (await count(".month .plan")) === 0);
     await row("nightly").getByText("paused").waitFor();
     await accessible("schedules");
     await open("#/usage");

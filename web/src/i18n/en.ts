@@ -285,6 +285,15 @@ export const en = {
   "train.reads": "Reads",
   "train.makes": "Makes",
   "train.picture": "The model as {n} boxes; the table says the same",
+  "exp.contour": "Contour",
+  "exp.contourTwo": "A contour needs two parameters.",
+  "exp.contourX": "Across",
+  "exp.contourY": "Up",
+  "exp.contourHint": "Between trials: the mean of those around, the nearer the more.",
+  "sched.calendar": "Calendar",
+  "sched.before": "Earlier",
+  "sched.after": "Later",
+  "sched.zoneHint": "Times are those of each schedule's own zone.",
 } as const;
 
 export type Key = keyof typeof en;

@@ -286,4 +286,13 @@ export const zh: Record<Key, string> = {
   "train.reads": "输入",
   "train.makes": "输出",
   "train.picture": "模型由 {n} 个方框表示;表格内容相同",
+  "exp.contour": "等高线",
+  "exp.contourTwo": "等高线图需要两个参数。",
+  "exp.contourX": "横轴",
+  "exp.contourY": "纵轴",
+  "exp.contourHint": "试验之间为周围试验的加权平均,越近权重越大。",
+  "sched.calendar": "日历",
+  "sched.before": "上个月",
+  "sched.after": "下个月",
+  "sched.zoneHint": "时间按各调度自己的时区。",
 };
