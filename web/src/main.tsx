@@ -8,7 +8,7 @@ import { lang, switchLanguage, t, type Key } from "./i18n";
 import { href, route } from "./router";
 import { switchTheme, theme } from "./theme";
 import { Failure, Loading, Question } from "./ui";
-import { Login, useLink } from "./login";
+import { Login, useCode, useLink } from "./login";
 import { Jobs } from "./jobs";
 import { JobPage } from "./job";
 import { Create } from "./create";
@@ -87,12 +87,14 @@ function Frame() {
 
 function App() {
   const [linkFailed, setLinkFailed] = useState(false);
+  const [codeFailed, setCodeFailed] = useState(false);
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     let timer = 0;
     const begin = async () => {
       try {
         setLinkFailed(await useLink());
+        if (!session.peek()) setCodeFailed(await useCode());
         if (!session.peek()) await loadSession();
         setError(undefined);
       } catch (e) {
@@ -105,7 +107,7 @@ function App() {
   }, []);
   if (error) return <Failure error={error} />;
   if (session.value === undefined) return <Loading />;
-  return session.value ? <Frame /> : <Login linkFailed={linkFailed} />;
+  return session.value ? <Frame /> : <Login linkFailed={linkFailed} codeFailed={codeFailed} />;
 }
 
 followChanges();

@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
+import { provider } from "./provider.mjs";
 import { Yard, until } from "./server.mjs";
 
 const words = process.argv.slice(2);
@@ -463,6 +464,29 @@ const tasks = {
     await q.getByText("This link was used already").waitFor();
     await other.close();
     await third.close();
+  },
+  async log_in_through_a_provider() {
+    const openid = await provider("console");
+    const second = new Yard(program);
+    second.flags = ["--oidc-issuer", openid.issuer, "--oidc-client-id", "console", "--oidc-role", "viewer"];
+    const other = await browser.newContext();
+    try {
+      await second.start();
+      const p = await other.newPage();
+      await p.goto(second.url);
+      await p.getByRole("button", { name: "Log in at 127.0.0.1" }).click();
+      await p.locator(".user", { hasText: "ann" }).waitFor();
+      assert.ok(!p.url().includes("code="), "the code stays in the address");
+      await p.getByRole("button", { name: "Log out" }).click();
+      await p.evaluate(() => sessionStorage.setItem("trainyard.login", JSON.stringify({ state: "a", nonce: "b", verifier: "c" })));
+      await p.goto(`${second.url}/#code=stolen&state=other`); // not what this page asked for
+      await p.reload();
+      await p.getByText("did not succeed here").waitFor();
+    } finally {
+      await other.close();
+      await second.remove();
+      openid.close();
+    }
   },
   async log_out() {
     await open("#/jobs");

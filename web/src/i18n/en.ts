@@ -294,6 +294,9 @@ export const en = {
   "sched.before": "Earlier",
   "sched.after": "Later",
   "sched.zoneHint": "Times are those of each schedule's own zone.",
+  "login.oidc": "Through your organisation",
+  "login.provider": "Log in at {host}",
+  "login.codeFailed": "The login at the provider did not succeed here. Try again, or ask an admin.",
 } as const;
 
 export type Key = keyof typeof en;

@@ -295,4 +295,7 @@ export const zh: Record<Key, string> = {
   "sched.before": "上个月",
   "sched.after": "下个月",
   "sched.zoneHint": "时间按各调度自己的时区。",
+  "login.oidc": "通过组织登录",
+  "login.provider": "前往 {host} 登录",
+  "login.codeFailed": "通过身份提供方的登录未成功。请重试或联系管理员。",
 };
