@@ -18,6 +18,12 @@
 #define PACKAGE "paddlerec."
 #define MODEL_MAX ((size_t)16 << 20) /* bytes of a model.py that is looked at */
 
+static const struct paddlerec_net *const nets[] = {
+#define NET(symbol, file) &paddlerec_net_##symbol,
+#include "compat/paddlerec_nets.def"
+#undef NET
+};
+
 const char *paddlerec_net_name(const struct paddlerec_net *n)
 {
     return n->name;
@@ -40,10 +46,8 @@ bool paddlerec_net_is_adam(const struct paddlerec_net *n)
 
 void paddlerec_net_names(struct buf *out)
 {
-    size_t n;
-    const struct paddlerec_net *nets = paddlerec_nets(&n);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", nets[i].name);
+    for (size_t i = 0; i < ARRAY_LEN(nets); i++)
+        buf_printf(out, "%s%s", i ? ", " : "", nets[i]->name);
 }
 
 /* Whether `name` ends with the whole of `part`, by its components. */
@@ -57,13 +61,12 @@ static bool ends_with_path(const char *name, const char *part)
 const struct paddlerec_net *paddlerec_net_find(const char *name)
 {
     struct arena a = {0};
-    size_t n;
-    const struct paddlerec_net *nets = paddlerec_nets(&n), *found = NULL;
+    const struct paddlerec_net *found = NULL;
     const char *path = paddlerec_path(name, NULL, &a);
-    for (size_t i = 0; i < n && !found; i++)
-        if (ends_with_path(path, nets[i].name) ||
-            strcasecmp(path, strchr(nets[i].name, '/') + 1) == 0)
-            found = &nets[i];
+    for (size_t i = 0; i < ARRAY_LEN(nets) && !found; i++)
+        if (ends_with_path(path, nets[i]->name) ||
+            strcasecmp(path, strchr(nets[i]->name, '/') + 1) == 0)
+            found = nets[i];
     arena_release(&a);
     return found;
 }
@@ -169,6 +172,59 @@ const char *paddlerec_sizes(struct paddlerec_put *x, const char *key)
     return "1";
 }
 
+double paddlerec_num(struct paddlerec_put *x, const char *key, double usual)
+{
+    const struct node *n = hyper(x, key);
+    double v;
+    if (!n)
+        return usual;
+    if (node_number(n, &v))
+        return v;
+    missing(x, key, "a number");
+    return usual;
+}
+
+bool paddlerec_is_true(const struct paddlerec_put *x, const char *key)
+{
+    const struct node *n = hyper(x, key);
+    int64_t v = 0;
+    return n && (n->kind == NODE_BOOL ? n->flag : node_i64(n, &v) && v != 0);
+}
+
+void paddlerec_must_be_off(struct paddlerec_put *x, const char *key)
+{
+    if (paddlerec_is_true(x, key))
+        paddlerec_fault(x, hyper_message(x), key,
+                        "hyper_parameters.%s: the built-in %s has no such part; it must "
+                        "be off",
+                        key, x->net->name);
+}
+
+const char *paddlerec_text(struct paddlerec_put *x, const char *key)
+{
+    const struct node *n = hyper(x, key);
+    if (n && n->kind == NODE_STR && n->text.n)
+        return paddlerec_expand(x->c, arena_strndup(x->a, n->text.p, n->text.n),
+                                x->o->base, x->a);
+    missing(x, key, "a text");
+    return "";
+}
+
+int64_t paddlerec_same(struct paddlerec_put *x, const char *key)
+{
+    struct str rest = str_c(paddlerec_sizes(x, key)), part;
+    int64_t first = 0, v = 0;
+    for (bool same = true; str_split(&rest, ',', &part);) {
+        same = str_to_i64(str_trim(part), &v) && (first == 0 || v == first);
+        first = first ? first : v;
+        if (!same) {
+            missing(x, key, "the same number in all places");
+            break;
+        }
+    }
+    return first;
+}
+
 const char *paddlerec_act(struct paddlerec_put *x, const char *key)
 {
     static const char *const acts[][2] = {
@@ -207,13 +263,12 @@ static int64_t likeness(const struct paddlerec_put *x, const struct paddlerec_ne
 
 static const struct paddlerec_net *nearest(const struct paddlerec_put *x)
 {
-    size_t n;
-    const struct paddlerec_net *nets = paddlerec_nets(&n), *best = NULL;
+    const struct paddlerec_net *best = NULL;
     int64_t most = 0;
-    for (size_t i = 0; i < n; i++)
-        if (likeness(x, &nets[i]) > most) {
-            most = likeness(x, &nets[i]);
-            best = &nets[i];
+    for (size_t i = 0; i < ARRAY_LEN(nets); i++)
+        if (likeness(x, nets[i]) > most) {
+            most = likeness(x, nets[i]);
+            best = nets[i];
         }
     return best;
 }
@@ -276,7 +331,12 @@ static bool find_network(struct paddlerec_put *x)
 {
     const char *path = paddlerec_expand(x->c, x->phase->model, x->o->base, x->a);
     char *dir = fs_dirname(path), *real = realpath(dir, NULL);
-    x->net = paddlerec_net_find(x->o->as ? x->o->as : real ? real : dir);
+    size_t stem = strlen(path);
+    stem -= str_ends(path, ".py") ? 3 : 0;
+    x->net = x->o->as ? paddlerec_net_find(x->o->as)
+                      : paddlerec_net_find(arena_strndup(x->a, path, stem));
+    if (!x->net && !x->o->as)
+        x->net = paddlerec_net_find(real ? real : dir);
     if (!x->net && !x->o->as)
         x->net = paddlerec_net_find(dir);
     mem_free(dir);
@@ -307,7 +367,8 @@ static void check_keys(struct paddlerec_put *x)
         bool zero =
             h->map.at[i].value->kind == NODE_INT && h->map.at[i].value->num.mag == 0;
         if (str_is(key, "optimizer") || str_is(key, "clip_by_norm") ||
-            str_lists(str_c(x->net->read), '|', key) || zero)
+            str_lists(str_c(x->net->read), '|', key) ||
+            (x->net->may && str_lists(str_c(x->net->may), '|', key)) || zero)
             continue;
         bool idle = str_lists(str_c(x->net->idle), '|', key);
         struct diag *g = diag_add(x->d, DIAG_WARNING, E0520, h->map.at[i].key_at,

@@ -10,82 +10,22 @@
 
 #include "compat/paddlerec_private.h"
 
-#define XAVIER                                               \
-    "  initializers { regex_pattern: \".*weight\" init_fn: " \
-    "\"nn.init.xavier_uniform_\" }\n"                        \
-    "  initializers { regex_pattern: \".*bias\" init_fn: \"nn.init.zeros_\" }\n"
-
 #define TOWER                                                                       \
     "mlp { hidden_units: [200, 80] } losses { binary_cross_entropy {} } metrics { " \
     "auc {} }"
 
-static void group(struct paddlerec_put *x, const char *name, const char *type,
-                  const char *prefix, int64_t n, const char *last)
-{
-    buf_printf(x->out, "  feature_groups {\n    group_name: \"%s\" group_type: %s\n",
-               name, type);
-    for (int64_t i = 0; i < n; i++)
-        buf_printf(x->out, "    feature_names: \"%s%jd\"\n", prefix, (intmax_t)i);
-    if (last)
-        buf_printf(x->out, "    feature_names: \"%s\"\n", last);
-    buf_puts(x->out, "  }\n");
-}
-
-static void numbers(struct paddlerec_put *x, const char *name, const char *slot,
-                    int64_t width)
-{
-    buf_printf(x->out,
-               "feature_configs { raw_feature { feature_name: \"%s\" expression: "
-               "\"user:%s\" value_dim: %jd } }\n",
-               name, name, (intmax_t)width);
-    buf_printf(&x->columns, " %s=floats(%s,%jd)", name, slot, (intmax_t)width);
-}
-
-/* Numbers of all dense slots, in their order. */
-static int64_t dense_width(const struct paddlerec_put *x)
-{
-    int64_t width = 0;
-    for (size_t i = 0; i < x->dense.n; i++)
-        width += x->dense.at[i].width;
-    return width;
-}
-
-/* The label is the first sparse slot. */
-static bool label(struct paddlerec_put *x, size_t least_sparse, size_t dense)
-{
-    if (x->sparse.n < least_sparse || x->dense.n != dense) {
-        paddlerec_fault(x, &x->set->base, "sparse_slots",
-                        "%s reads a label, %zu or more other sparse slots and %zu dense "
-                        "one; dataset '%s' has %zu sparse and %zu dense slots",
-                        x->net->name, least_sparse - 1, dense, x->set->name, x->sparse.n,
-                        x->dense.n);
-        return false;
-    }
-    buf_printf(&x->columns, "label=id(%s)", x->sparse.at[0].name);
-    return true;
-}
-
 /* Slots in one table, their sums beside the dense slot, then a net of relus. */
 static void put_dnn(struct paddlerec_put *x)
 {
-    if (!label(x, 2, 1))
+    if (!paddlerec_label(x, 2, 1))
         return;
-    int64_t rows = paddlerec_int(x, "sparse_feature_number", 1);
-    int64_t dim = paddlerec_int(x, "sparse_feature_dim", 1);
     const char *sizes = paddlerec_sizes(x, "fc_sizes");
     paddlerec_must_be(x, "sparse_inputs_slots", (int64_t)x->sparse.n);
-    paddlerec_must_be(x, "dense_input_dim", dense_width(x));
-    for (size_t i = 1; i < x->sparse.n; i++) {
-        buf_printf(x->out,
-                   "feature_configs { id_feature { feature_name: \"slot%zu\" expression: "
-                   "\"user:slot%zu\" num_buckets: %jd embedding_dim: %jd embedding_name: "
-                   "\"SparseFeatFactors\" init_fn: \"nn.init.uniform_,a=-1,b=1\" } }\n",
-                   i - 1, i - 1, (intmax_t)rows, (intmax_t)dim);
-        buf_printf(&x->columns, " slot%zu=ids(%s)", i - 1, x->sparse.at[i].name);
-    }
-    numbers(x, "dense", x->dense.at[0].name, dense_width(x));
+    paddlerec_must_be(x, "dense_input_dim", paddlerec_dense_width(x));
+    paddlerec_slots(x, "SparseFeatFactors", "nn.init.uniform_,a=-1,b=1");
+    paddlerec_numbers(x, "dense", x->dense.at[0].name, paddlerec_dense_width(x));
     buf_puts(x->out, "model_config {\n");
-    group(x, "deep", "DEEP", "slot", (int64_t)x->sparse.n - 1, "dense");
+    paddlerec_group(x, "deep", "DEEP", "slot", (int64_t)x->sparse.n - 1, "dense");
     buf_printf(
         x->out,
         "  multi_tower { towers { input: \"deep\" mlp { hidden_units: [%s] } } }\n"
@@ -96,86 +36,45 @@ static void put_dnn(struct paddlerec_put *x)
         sizes);
 }
 
-static const char *truncated(struct paddlerec_put *x, double deviation)
-{
-    return arena_printf(x->a, "nn.init.trunc_normal_,mean=0,std=%.9g,a=%.9g,b=%.9g",
-                        deviation, -2 * deviation, 2 * deviation);
-}
-
-/* Fields of PaddleRec's factorisation machines: id f of feat_idx, whose vector is
- * multiplied by value f of feat_value; row 0 stands for values that are missing, which are
- * 0. How many fields there are; 0: it failed.
- */
-static int64_t put_fields(struct paddlerec_put *x)
-{
-    if (!label(x, 2, 1))
-        return 0;
-    int64_t rows = paddlerec_int(x, "sparse_feature_number", 1) + 1;
-    int64_t dim = paddlerec_int(x, "sparse_feature_dim", 1);
-    int64_t n = dense_width(x);
-    paddlerec_must_be(x, "num_field", n);
-    const char *init = truncated(x, 0.1 / sqrt((double)dim));
-    for (int64_t i = 0; i < n; i++) {
-        buf_printf(x->out,
-                   "feature_configs { id_feature { feature_name: \"f%jd\" expression: "
-                   "\"user:f%jd\" num_buckets: %jd embedding_dim: %jd weighted: true "
-                   "embedding_name: \"feat_embeddings\" init_fn: \"%s\" } }\n",
-                   (intmax_t)i, (intmax_t)i, (intmax_t)rows, (intmax_t)dim, init);
-        buf_printf(&x->columns, " f%jd=pair(%s,%jd,%s)", (intmax_t)i,
-                   x->sparse.at[1].name, (intmax_t)i, x->dense.at[0].name);
-    }
-    buf_puts(x->out, "model_config {\n");
-    return n;
-}
-
-static void put_log_loss(struct paddlerec_put *x)
-{
-    double scale = x->phase->gradient_scale_strategy ? 1 : 1.0 / (double)x->replicas;
-    buf_printf(x->out,
-               "  num_class: 1\n  losses { log_loss { epsilon: 0.0001 reduction: \"sum\" "
-               "scale: %.9g } }\n  metrics { auc {} }\n",
-               scale);
-}
-
 static void put_logistic_regression(struct paddlerec_put *x)
 {
-    int64_t n = put_fields(x);
-    group(x, "wide", "WIDE", "f", n, NULL);
+    int64_t n = paddlerec_fields(x, false, false);
+    paddlerec_group(x, "wide", "WIDE", "f", n, NULL);
     buf_printf(x->out, "  logistic_regression { wide_init_fn: \"%s\" }\n",
-               truncated(x, 0.1));
-    put_log_loss(x);
+               paddlerec_truncated(x, 0.1));
+    paddlerec_log_loss(x);
     buf_puts(x->out, "}\n");
 }
 
 static void put_fm(struct paddlerec_put *x)
 {
-    int64_t n = put_fields(x);
-    group(x, "deep", "DEEP", "f", n, NULL);
-    group(x, "wide", "WIDE", "f", n, NULL);
-    buf_printf(x->out, "  fm { wide_init_fn: \"%s\" }\n", truncated(x, 0.1));
-    put_log_loss(x);
+    int64_t n = paddlerec_fields(x, false, false);
+    paddlerec_group(x, "deep", "DEEP", "f", n, NULL);
+    paddlerec_group(x, "wide", "WIDE", "f", n, NULL);
+    buf_printf(x->out, "  fm { wide_init_fn: \"%s\" }\n", paddlerec_truncated(x, 0.1));
+    paddlerec_log_loss(x);
     buf_puts(x->out, "}\n");
 }
 
 static void put_deepfm(struct paddlerec_put *x)
 {
-    int64_t n = put_fields(x);
+    int64_t n = paddlerec_fields(x, false, false);
     const char *sizes = paddlerec_sizes(x, "fc_sizes");
     const char *act = paddlerec_act(x, "act");
-    group(x, "deep", "DEEP", "f", n, NULL);
-    group(x, "wide", "WIDE", "f", n, NULL);
+    paddlerec_group(x, "deep", "DEEP", "f", n, NULL);
+    paddlerec_group(x, "wide", "WIDE", "f", n, NULL);
     buf_printf(x->out,
                "  deepfm { wide_embedding_dim: 1 wide_init_fn: \"%s\" deep { "
                "hidden_units: [%s] activation: \"%s\" } }\n",
-               truncated(x, 0.1), sizes, act);
+               paddlerec_truncated(x, 0.1), sizes, act);
     buf_printf(x->out,
                "  initializers { regex_pattern: \".*output_mlp.*\" init_fn: \"%s\" }\n",
-               truncated(x, 0.1));
+               paddlerec_truncated(x, 0.1));
     buf_printf(x->out, "  initializers { regex_pattern: \".*weight\" init_fn: \"%s\" }\n",
-               truncated(x, 0.1 / sqrt(10)));
+               paddlerec_truncated(x, 0.1 / sqrt(10)));
     buf_printf(x->out, "  initializers { regex_pattern: \".*bias\" init_fn: \"%s\" }\n",
-               truncated(x, 0.1));
-    put_log_loss(x);
+               paddlerec_truncated(x, 0.1));
+    paddlerec_log_loss(x);
     buf_puts(x->out, "}\n");
 }
 
@@ -195,9 +94,9 @@ static void put_tasks(struct paddlerec_put *x)
 static void put_census(struct paddlerec_put *x)
 {
     buf_puts(&x->columns, "income=id(income) marital=id(marital)");
-    numbers(x, "features", "features", paddlerec_int(x, "feature_size", 1));
+    paddlerec_numbers(x, "features", "features", paddlerec_int(x, "feature_size", 1));
     buf_puts(x->out, "model_config {\n");
-    group(x, "all", "DEEP", "", 0, "features");
+    paddlerec_group(x, "all", "DEEP", "", 0, "features");
 }
 
 static void put_mmoe(struct paddlerec_put *x)
@@ -222,13 +121,6 @@ static void put_share_bottom(struct paddlerec_put *x)
     buf_puts(x->out, "  }\n" XAVIER "}\n");
 }
 
-static void initial(struct paddlerec_put *x, const char *names, const char *how)
-{
-    buf_printf(x->out,
-               "  initializers { regex_pattern: \"%s\" init_fn: \"nn.init.%s\" }\n",
-               names, how);
-}
-
 /* Numbers through one linear unit beside a net of three layers; both are weighed and added.
  * The weights' two biases are one here, which moves twice as fast.
  */
@@ -237,27 +129,30 @@ static void put_wide_deep(struct paddlerec_put *x)
     int64_t units[3] = {paddlerec_int(x, "hidden1_units", 1),
                         paddlerec_int(x, "hidden2_units", 1),
                         paddlerec_int(x, "hidden3_units", 1)};
-    if (!label(x, 1, 2))
+    if (!paddlerec_label(x, 1, 2))
         return;
     int64_t in[3] = {x->dense.at[1].width, units[0], units[1]};
-    numbers(x, "wide_input", x->dense.at[0].name, x->dense.at[0].width);
-    numbers(x, "deep_input", x->dense.at[1].name, x->dense.at[1].width);
+    paddlerec_numbers(x, "wide_input", x->dense.at[0].name, x->dense.at[0].width);
+    paddlerec_numbers(x, "deep_input", x->dense.at[1].name, x->dense.at[1].width);
     buf_puts(x->out, "model_config {\n");
-    group(x, "wide", "DEEP", "", 0, "wide_input");
-    group(x, "deep", "DEEP", "", 0, "deep_input");
+    paddlerec_group(x, "wide", "DEEP", "", 0, "wide_input");
+    paddlerec_group(x, "deep", "DEEP", "", 0, "deep_input");
     buf_printf(x->out,
                "  multi_tower {\n    towers { input: \"wide\" mlp { hidden_units: [1] "
                "activation: \"\" } }\n    towers { input: \"deep\" mlp { hidden_units: "
                "[%jd, %jd, %jd] } }\n  }\n  num_class: 1\n  losses { "
                "binary_cross_entropy {} }\n  metrics { auc {} }\n",
                (intmax_t)units[0], (intmax_t)units[1], (intmax_t)units[2]);
-    initial(x, ".*bias", "zeros_");
-    initial(x, ".*output_mlp.weight", truncated(x, 1) + strlen("nn.init."));
-    initial(x, ".*towers.wide.*",
-            truncated(x, 1 / sqrt((double)x->dense.at[0].width)) + strlen("nn.init."));
+    paddlerec_initial(x, ".*bias", "zeros_");
+    paddlerec_initial(x, ".*output_mlp.weight",
+                      paddlerec_truncated(x, 1) + strlen("nn.init."));
+    paddlerec_initial(x, ".*towers.wide.*",
+                      paddlerec_truncated(x, 1 / sqrt((double)x->dense.at[0].width)) +
+                          strlen("nn.init."));
     for (int i = 0; i < 3; i++)
-        initial(x, arena_printf(x->a, ".*towers.deep.mlp.%d.*", i),
-                truncated(x, 1 / sqrt((double)in[i])) + strlen("nn.init."));
+        paddlerec_initial(x, arena_printf(x->a, ".*towers.deep.mlp.%d.*", i),
+                          paddlerec_truncated(x, 1 / sqrt((double)in[i])) +
+                              strlen("nn.init."));
     buf_puts(x->out, "}\n");
     paddlerec_part(x, ".*towers.wide.*weight", 1, 1e-4);
     paddlerec_part(x, ".*output_mlp.bias", 2, 0);
@@ -286,16 +181,16 @@ static void put_esmm(struct paddlerec_put *x)
         buf_printf(&x->columns, " field%zu=ids(%s)", i, fields[i]);
     }
     buf_puts(x->out, "model_config {\n");
-    group(x, "all", "DEEP", "field", (int64_t)ARRAY_LEN(fields), NULL);
+    paddlerec_group(x, "all", "DEEP", "field", (int64_t)ARRAY_LEN(fields), NULL);
     buf_puts(x->out, "  esmm {\n"
                      "    ctr_tower { tower_name: \"ctr\" label_name: \"click\" " TOWER
                      " }\n    cvr_tower { tower_name: \"cvr\" label_name: "
                      "\"conversion\" " TOWER " }\n  }\n");
-    initial(x, ".*linear.weight",
-            arena_printf(x->a, "normal_,mean=0,std=%.9g", sqrt(2.0 / 80)));
-    initial(x, ".*linear.bias", "zeros_");
-    initial(x, ".*weight", "kaiming_normal_,nonlinearity=linear");
-    initial(x, ".*bias", "constant_,val=0.1");
+    paddlerec_initial(x, ".*linear.weight",
+                      arena_printf(x->a, "normal_,mean=0,std=%.9g", sqrt(2.0 / 80)));
+    paddlerec_initial(x, ".*linear.bias", "zeros_");
+    paddlerec_initial(x, ".*weight", "kaiming_normal_,nonlinearity=linear");
+    paddlerec_initial(x, ".*bias", "constant_,val=0.1");
     buf_puts(x->out, "}\n");
     x->table_rate = 5;
     paddlerec_part(x, ".*linear.*", 2, 0);
@@ -325,10 +220,10 @@ static void put_ncf(struct paddlerec_put *x)
         buf_printf(&x->columns, " %s%d=id(%s)", who[i % 2], i / 2, who[i % 2]);
     }
     buf_puts(x->out, "model_config {\n");
-    group(x, "user_mf", "DEEP", "", 0, "user0");
-    group(x, "item_mf", "DEEP", "", 0, "item0");
-    group(x, "user_mlp", "DEEP", "", 0, "user1");
-    group(x, "item_mlp", "DEEP", "", 0, "item1");
+    paddlerec_group(x, "user_mf", "DEEP", "", 0, "user0");
+    paddlerec_group(x, "item_mf", "DEEP", "", 0, "item0");
+    paddlerec_group(x, "user_mlp", "DEEP", "", 0, "user1");
+    paddlerec_group(x, "item_mlp", "DEEP", "", 0, "item1");
     buf_printf(x->out,
                "  ncf { mlp { hidden_units: [%.*s] } }\n  num_class: 1\n  losses { "
                "log_loss { epsilon: 0.0001 } }\n" XAVIER "}\n",
@@ -341,9 +236,9 @@ static void put_youtube_dnn(struct paddlerec_put *x)
 {
     const char *sizes = paddlerec_sizes(x, "layers");
     buf_puts(&x->columns, "label=id(label)");
-    numbers(x, "watch", "watch", paddlerec_int(x, "watch_vec_size", 1));
-    numbers(x, "search", "search", paddlerec_int(x, "search_vec_size", 1));
-    numbers(x, "other", "other", paddlerec_int(x, "other_feat_size", 1));
+    paddlerec_numbers(x, "watch", "watch", paddlerec_int(x, "watch_vec_size", 1));
+    paddlerec_numbers(x, "search", "search", paddlerec_int(x, "search_vec_size", 1));
+    paddlerec_numbers(x, "other", "other", paddlerec_int(x, "other_feat_size", 1));
     buf_printf(x->out,
                "model_config {\n  feature_groups { group_name: \"deep\" group_type: DEEP "
                "feature_names: [\"watch\", \"search\", \"other\"] }\n  multi_tower { "
@@ -352,14 +247,6 @@ static void put_youtube_dnn(struct paddlerec_put *x)
                sizes, (intmax_t)paddlerec_int(x, "output_size", 2));
 }
 
-#define FM_READ "sparse_feature_number|sparse_feature_dim|num_field"
-#define FM_IDLE "reg|is_sparse"
-#define ONE_AUC(thresholds_, window_)        \
-    {                                        \
-        {                                    \
-            .task = "", thresholds_, window_ \
-        }                                    \
-    }
 #define CENSUS_AUCS            \
     {                          \
         {"income", 4095, 1},   \
@@ -368,91 +255,102 @@ static void put_youtube_dnn(struct paddlerec_put *x)
         }                      \
     }
 
-static const struct paddlerec_net nets[] = {
-    {.name = "rank/dnn",
-     .labels = "\"label\"",
-     .read = "sparse_feature_number|sparse_feature_dim|fc_sizes|sparse_inputs_slots|"
-             "dense_input_dim",
-     .idle = "distributed_embedding",
-     .adam = true,
-     .aucs = ONE_AUC(4096, 20),
-     .put = put_dnn,
-     .digest = "5792bbf0d223e7a00884a0a8cc6c0d52d755f2b43be35eb69e538d1f40f8ebd2"},
-    {.name = "rank/logistic_regression",
-     .labels = "\"label\"",
-     .read = FM_READ,
-     .idle = FM_IDLE,
-     .sum = true,
-     .aucs = ONE_AUC(4095, 0),
-     .put = put_logistic_regression,
-     .digest = "e6dda1af4675b77eb6037ab8a6732782aa29bd03af9ff6bf7701b1f8fe3758c4"},
-    {.name = "rank/fm",
-     .labels = "\"label\"",
-     .read = FM_READ,
-     .idle = FM_IDLE,
-     .sum = true,
-     .aucs = ONE_AUC(4095, 0),
-     .put = put_fm,
-     .digest = "59ae61bbc4aefa346bc755f362589c05f6fd400e66b88f5854f9828c2d95da89"},
-    {.name = "rank/deepfm",
-     .labels = "\"label\"",
-     .read = FM_READ "|fc_sizes|act",
-     .idle = FM_IDLE,
-     .sum = true,
-     .aucs = ONE_AUC(4095, 0),
-     .put = put_deepfm,
-     .digest = "858838ac71a6927a64081ce064326e7a24f66ae9fa5a4f96b2b0bc72c05bfa00"},
-    {.name = "rank/wide_deep",
-     .labels = "\"label\"",
-     .read = "hidden1_units|hidden2_units|hidden3_units",
-     .idle = "",
-     .aucs = ONE_AUC(4095, 1),
-     .accuracy = "ACC",
-     .put = put_wide_deep,
-     .digest = "812c6b29873e4ac729ebbd5434d52239feff1def41c64adc34ff9d733a4e5fa8"},
-    {.name = "recall/ncf",
-     .format = "ncf",
-     .labels = "\"label\"",
-     .read = "num_users|num_items|latent_dim|fc_layers",
-     .idle = "",
-     .put = put_ncf,
-     .digest = "750c3e23834c58b0aba57bf50d1115c0b8880cd87b97752aaa0a302597b3167b"},
-    {.name = "recall/youtube_dnn",
-     .format = "youtube",
-     .labels = "\"label\"",
-     .read = "watch_vec_size|search_vec_size|other_feat_size|output_size|layers",
-     .idle = "",
-     .accuracy = "acc",
-     .put = put_youtube_dnn,
-     .digest = "e820191595c8a216c3199fb39b3b5db25350236e8ed2855883cce08a0a9cf295"},
-    {.name = "multitask/esmm",
-     .format = "esmm",
-     .labels = "\"click\", \"conversion\"",
-     .read = "vocab_size|embed_size",
-     .idle = "",
-     .aucs = {{"ctr", 4095, 1}, {"ctcvr", 4095, 1}},
-     .put = put_esmm,
-     .digest = "264c7d47bb337cb6bfd1a5ebe467ae698a9ddf7f746d95cb2e022db4c9978270"},
-    {.name = "multitask/mmoe",
-     .format = "mmoe",
-     .labels = "\"income\", \"marital\"",
-     .read = "feature_size|expert_num|gate_num|expert_size|tower_size",
-     .idle = "",
-     .aucs = CENSUS_AUCS,
-     .put = put_mmoe,
-     .digest = "f7a7cdf74c77d884fadba23ff903c05ec34037057060ec11fdc1c0b32b605268"},
-    {.name = "multitask/share-bottom",
-     .format = "mmoe",
-     .labels = "\"income\", \"marital\"",
-     .read = "feature_size|bottom_size|tower_nums|tower_size",
-     .idle = "",
-     .aucs = CENSUS_AUCS,
-     .put = put_share_bottom,
-     .digest = "78c7d526a3ca7cc09bd56884f45700c2ec20e7839066e919e04a49b14c959813"},
-};
+const struct paddlerec_net paddlerec_net_rank_dnn = {
+    .name = "rank/dnn",
+    .labels = "\"label\"",
+    .read = "sparse_feature_number|sparse_feature_dim|fc_sizes",
+    .may = "sparse_inputs_slots|dense_input_dim",
+    .idle = "distributed_embedding",
+    .adam = true,
+    .aucs = ONE_AUC(4096, 20),
+    .put = put_dnn,
+    .digest = "5792bbf0d223e7a00884a0a8cc6c0d52d755f2b43be35eb69e538d1f40f8ebd2"};
 
-const struct paddlerec_net *paddlerec_nets(size_t *n)
-{
-    *n = ARRAY_LEN(nets);
-    return nets;
-}
+const struct paddlerec_net paddlerec_net_rank_logistic_regression = {
+    .name = "rank/logistic_regression",
+    .labels = "\"label\"",
+    .read = FM_READ,
+    .idle = FM_IDLE,
+    .sum = true,
+    .aucs = ONE_AUC(4095, 0),
+    .put = put_logistic_regression,
+    .digest = "e6dda1af4675b77eb6037ab8a6732782aa29bd03af9ff6bf7701b1f8fe3758c4"};
+
+const struct paddlerec_net paddlerec_net_rank_fm = {
+    .name = "rank/fm",
+    .labels = "\"label\"",
+    .read = FM_READ,
+    .idle = FM_IDLE,
+    .sum = true,
+    .aucs = ONE_AUC(4095, 0),
+    .put = put_fm,
+    .digest = "59ae61bbc4aefa346bc755f362589c05f6fd400e66b88f5854f9828c2d95da89"};
+
+const struct paddlerec_net paddlerec_net_rank_deepfm = {
+    .name = "rank/deepfm",
+    .labels = "\"label\"",
+    .read = FM_READ "|fc_sizes|act",
+    .idle = FM_IDLE,
+    .sum = true,
+    .aucs = ONE_AUC(4095, 0),
+    .put = put_deepfm,
+    .digest = "858838ac71a6927a64081ce064326e7a24f66ae9fa5a4f96b2b0bc72c05bfa00"};
+
+const struct paddlerec_net paddlerec_net_rank_wide_deep = {
+    .name = "rank/wide_deep",
+    .labels = "\"label\"",
+    .read = "hidden1_units|hidden2_units|hidden3_units",
+    .idle = "",
+    .aucs = ONE_AUC(4095, 1),
+    .accuracy = "ACC",
+    .put = put_wide_deep,
+    .digest = "812c6b29873e4ac729ebbd5434d52239feff1def41c64adc34ff9d733a4e5fa8"};
+
+const struct paddlerec_net paddlerec_net_recall_ncf = {
+    .name = "recall/ncf",
+    .format = "ncf",
+    .labels = "\"label\"",
+    .read = "num_users|num_items|latent_dim|fc_layers",
+    .idle = "",
+    .put = put_ncf,
+    .digest = "750c3e23834c58b0aba57bf50d1115c0b8880cd87b97752aaa0a302597b3167b"};
+
+const struct paddlerec_net paddlerec_net_recall_youtube_dnn = {
+    .name = "recall/youtube_dnn",
+    .format = "youtube",
+    .labels = "\"label\"",
+    .read = "watch_vec_size|search_vec_size|other_feat_size|output_size|layers",
+    .idle = "",
+    .accuracy = "acc",
+    .put = put_youtube_dnn,
+    .digest = "e820191595c8a216c3199fb39b3b5db25350236e8ed2855883cce08a0a9cf295"};
+
+const struct paddlerec_net paddlerec_net_multitask_esmm = {
+    .name = "multitask/esmm",
+    .format = "esmm",
+    .labels = "\"click\", \"conversion\"",
+    .read = "vocab_size|embed_size",
+    .idle = "",
+    .aucs = {{"ctr", 4095, 1}, {"ctcvr", 4095, 1}},
+    .put = put_esmm,
+    .digest = "264c7d47bb337cb6bfd1a5ebe467ae698a9ddf7f746d95cb2e022db4c9978270"};
+
+const struct paddlerec_net paddlerec_net_multitask_mmoe = {
+    .name = "multitask/mmoe",
+    .format = "mmoe",
+    .labels = "\"income\", \"marital\"",
+    .read = "feature_size|expert_num|gate_num|expert_size|tower_size",
+    .idle = "",
+    .aucs = CENSUS_AUCS,
+    .put = put_mmoe,
+    .digest = "f7a7cdf74c77d884fadba23ff903c05ec34037057060ec11fdc1c0b32b605268"};
+
+const struct paddlerec_net paddlerec_net_multitask_share_bottom = {
+    .name = "multitask/share-bottom",
+    .format = "mmoe",
+    .labels = "\"income\", \"marital\"",
+    .read = "feature_size|bottom_size|tower_nums|tower_size",
+    .idle = "",
+    .aucs = CENSUS_AUCS,
+    .put = put_share_bottom,
+    .digest = "78c7d526a3ca7cc09bd56884f45700c2ec20e7839066e919e04a49b14c959813"};

@@ -20,7 +20,7 @@ static void dcn_v1_build(struct model *m)
     struct nn_val *h =
         part_mlp(m, "final_dnn", c->final, nn_concat(g, (struct nn_val *[]){x, deep}, 2));
     head_single(m, nn_linear(g, "output_linear", h, m->conf->model_config->num_class,
-                             false, ACT_NONE));
+                             !c->final, ACT_NONE));
 }
 
 const struct model_ops model_dcn_v1 = {.name = "dcn_v1", .build = dcn_v1_build};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DIEN (Zhou et al. 2019): recurrent units extract interests from the history, and a
- * further one follows those that the item is about.
+ * further one follows those that the item is about. Without recurrent units it is a Deep
+ * Interest Network (Zhou et al. 2018).
  */
 #include <math.h>
 #include <string.h>
@@ -12,6 +13,9 @@ static struct nn_val *evolved(struct model *m, const struct pc_DIEN *c,
                               struct nn_val *states, struct nn_val *weights, int64_t d)
 {
     struct graph *g = m->graph;
+    if (strcmp(c->evolution, "DIN") == 0)
+        return nn_linear(g, "interest", nn_seq_sum(g, weights, states), d, true,
+                         ACT_NONE);
     if (strcmp(c->evolution, "AUGRU") == 0)
         return nn_seq_last(g, nn_seq_weighted_gru(g, "evolution", 0, states, weights, d));
     struct nn_val *x = nn_reshape(g, states, (const int64_t[]){1, d}, 2);

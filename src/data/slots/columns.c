@@ -92,9 +92,9 @@ static enum rc read_arguments(struct str text, struct str whole, struct slots_co
     if (n > 1 && (!str_to_i64(args[1], &number) || number < is_list(c->kind) ||
                   number > SLOTS_WIDTH_MAX))
         return refuse(whole, "the second argument is a number of values or a place", err);
-    if ((n == 3) != (c->kind == SLOTS_PAIR))
+    if (c->kind == SLOTS_PAIR ? n == 1 : n == 3)
         return refuse(whole,
-                      c->kind == SLOTS_PAIR ? "pair takes a slot, a place and a slot"
+                      c->kind == SLOTS_PAIR ? "pair takes a slot, a place, perhaps a slot"
                                             : "takes a slot, perhaps a number",
                       err);
     c->slot = slots_set_add(slots, args[0]);

@@ -101,8 +101,13 @@ static bool add_column(struct slots_row *r, const struct slots_column *c,
     case SLOTS_PAIR:
         break;
     }
-    return add_one(r, s, c->at, true, padding, fault) &&
-           add_one(r, &slots->list.at[c->weight], c->at, false, padding, fault);
+    if (!add_one(r, s, c->at, true, padding, fault))
+        return false;
+    if (c->weight < 0) { /* id 0 stands for nothing */
+        VEC_PUSH(&r->reals, r->ids.at[r->ids.n - 1] ? 1.0f : 0.0f);
+        return true;
+    }
+    return add_one(r, &slots->list.at[c->weight], c->at, false, padding, fault);
 }
 
 bool slots_row_make(struct slots_row *r, const struct slots_columns *c,

@@ -124,6 +124,9 @@ static bool may_be_absent(const struct msg *m, const struct field_def *f)
 {
     return m->def == &pc_MultiTower_def || m->def == &pc_MultiTowerDIN_def ||
            strcmp(f->name, "low_rank_dim") == 0 ||
+           (m->def == &pc_DCNV1_def && strcmp(f->name, "final") == 0) ||
+           (m->def == &pc_xDeepFM_def && strcmp(f->name, "final") == 0 &&
+            ((const struct pc_xDeepFM *)(const void *)m)->share_fields) ||
            (m->def == &pc_WuKongLayer_def && f->type == FIELD_U32);
 }
 

@@ -99,6 +99,7 @@ def log_loss(z, y):
     return (p + e).log() * -1.0 if y else (p * -1.0 + (1 + e)).log() * -1.0
 
 
+EMB = "model.embedding_group.seq_emb_impls.__BASE__.ec_dict."
 BAGS = "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags."
 DIM, FIELDS, ROWS, TASK = 3, 4, 12, ("income", "marital")
 
@@ -221,6 +222,154 @@ def youtube_dnn(p, row):
     return softmax(fc(p, "model.output_mlp", x))[row["label"]].log() * -1.0
 
 
+def flat(e):
+    return [v for f in e for v in f]
+
+
+def deep(p, x, layers=2, name="model.deep_mlp"):
+    for i in range(layers):
+        x = fc(p, f"{name}.mlp.{i}.perceptron.0", x, Num.relu)
+    return x
+
+
+def ffm(p, row):
+    e = p[BAGS + "feat_embeddings.weight"]
+    part = lambda f, g: [e[row["ids"][f]][g * DIM + k] * row["values"][f] for k in range(DIM)]
+    both = total(total(a * b for a, b in zip(part(f, g), part(g, f))) for f in range(FIELDS) for g in range(f))
+    return log_loss(first_order(p, row) + both + p["model.bias"][0], row["label"])
+
+
+def with_weights(p, row):
+    """Weights of first order beside the vectors, whatever the values; id 0 has none."""
+    w = p[BAGS + "feat_embeddings_wide.weight"]
+    return flat(vectors(p, row)) + [w[i][0] if i else Num(0.0) for i in row["ids"]]
+
+
+def fnn(p, row):
+    return log_loss(fc(p, "model.output_mlp", deep(p, with_weights(p, row)))[0], row["label"])
+
+
+def deep_crossing(p, row):
+    x = with_weights(p, row)
+    for i in range(2):
+        h = fc(p, f"model.residual_units.{i}.0", x, Num.relu)
+        x = [(a + b).relu() for a, b in zip(fc(p, f"model.residual_units.{i}.1", h), x)]
+    return log_loss(fc(p, "model.output_mlp", x)[0], row["label"])
+
+
+def pnn(p, row):
+    e, w, units = vectors(p, row), p["model.inner.weight"], 5
+    z = fc(p, "model.linear", flat(e))
+    for n in range(units):
+        s = [total(w[f * units + n] * e[f][k] for f in range(FIELDS)) for k in range(DIM)]
+        z[n] = (z[n] + total(v * v for v in s)).relu()
+    return log_loss(first_order(p, row) + fc(p, "model.output_mlp", deep(p, z))[0], row["label"])
+
+
+def products(e):
+    return [[a * b for a, b in zip(e[i], e[j])] for i in range(len(e)) for j in range(i + 1, len(e))]
+
+
+def nfm(p, row):
+    x = [total(q[k] for q in products(vectors(p, row))) for k in range(DIM)]
+    return log_loss(first_order(p, row) + fc(p, "model.output_mlp", deep(p, x))[0], row["label"])
+
+
+def afm(p, row):
+    both, zero = products(vectors(p, row)), Num(0.0)
+    a = softmax([dot(p["model.projection.weight"], fc(p, "model.attention", q, Num.relu), zero) for q in both])
+    x = [total(w * q[k] for w, q in zip(a, both)) for k in range(DIM)]
+    return log_loss(first_order(p, row) + fc(p, "model.output_mlp", x)[0], row["label"])
+
+
+def lin(p, name, x):
+    w, zero = p[name + ".weight"], Num(0.0)
+    return [dot(w[o * len(x):(o + 1) * len(x)], x, zero) for o in range(len(w) // len(x))]
+
+
+def autoint(p, row):
+    e, heads, width = vectors(p, row), 2, 2
+    q, k, v, r = ([lin(p, f"model.attention.0.{n}", x) for x in e] for n in ("query", "key", "value", "residual"))
+    out = []
+    for f in range(FIELDS):
+        for h in range(heads):
+            at = slice(h * width, (h + 1) * width)
+            zero = Num(0.0)
+            a = softmax([dot(q[f][at], k[g][at], zero) * (heads * width) ** -0.5 for g in range(FIELDS)])
+            for c in range(h * width, (h + 1) * width):
+                out.append((total(a[g] * v[g][c] for g in range(FIELDS)) + r[f][c]).relu())
+    return log_loss(fc(p, "model.output_mlp", out)[0], row["label"])
+
+
+def xdeepfm(p, row):
+    """Three biases, of the linear part, of the interaction and of the net."""
+    e = vectors(p, row)
+    x, pooled, zero = e, [], Num(0.0)
+    for i, n in enumerate((3, 2)):
+        w = p[f"model.cin.cin_layers.{i}.weight"]
+        pairs_of = [[x[h][k] * e[f][k] for h in range(len(x)) for f in range(FIELDS)] for k in range(DIM)]
+        wide = len(x) * FIELDS
+        x = [[dot(w[o * wide:(o + 1) * wide], pairs_of[k], zero) for k in range(DIM)] for o in range(n)]
+        pooled += [total(f) for f in x]
+    z = total(a * b for a, b in zip(p["model.output_mlp.weight"], pooled + deep(p, flat(e), name="model.deep")))
+    z = z + total(p[f"model.output_mlp.bias.{i}"][0] for i in range(3)) + first_order(p, row)
+    q, e7 = z.sigmoid(), 1e-7
+    return (q + e7).log() * -1.0 if row["label"] else (q * -1.0 + (1 + e7)).log() * -1.0
+
+
+def sums(p, row):
+    e = next(v for k, v in p.items() if k.startswith(BAGS))
+    return [[total(e[i][k] for i in row["slots"][s]) for k in range(DIM)] for s in range(len(row["slots"]))]
+
+
+def fibinet(p, row):
+    e = sums(p, row)
+    a = fc(p, "model.senet.1", fc(p, "model.senet.0", [total(f) * (1 / DIM) for f in e], Num.relu), Num.relu)
+    out = []
+    for name, x in (("gated", [[a[f] * v for v in e[f]] for f in range(len(e))]), ("raw", e)):
+        w, b = p[f"model.{name}.interaction.weight"], p[f"model.{name}.bias"]
+        n = 0
+        for i in range(len(e)):
+            for j in range(i + 1, len(e)):
+                for o in range(DIM):
+                    at = (n * DIM + o) * DIM
+                    out.append(dot(w[at:at + DIM], x[i], b[n * DIM + o]) * x[j][o])
+                n += 1
+    return log_loss(fc(p, "model.output_mlp", deep(p, out + [Num(v) for v in row["dense"]], 3))[0], row["label"])
+
+
+def dcn(p, row):
+    x = [Num(v) for v in row["dense"]]
+    for s in range(FIELDS):
+        e = next(v for k, v in p.items() if k.startswith(BAGS + f"slot{s}_"))
+        x += [total(e[i][k] for i in row["slots"][s]) for k in range(len(e[0]))]
+    c = x
+    for i in range(2):
+        s = total(a * b for a, b in zip(p[f"model.cross.w.{i}.weight"], c))
+        c = [x0 * s + b + v for x0, b, v in zip(x, p[f"model.cross.b.{i}"], c)]
+    return log_loss(fc(p, "model.output_linear", c + deep(p, x, name="model.deep"))[0], row["label"])
+
+
+def din(p, row):
+    item, cat = p[EMB + "3.embeddings.item_emb.weight"], p[EMB + "2.embeddings.cat_emb.weight"]
+    q = item[row["item"]] + cat[row["cat"]]
+    h = [item[i] + cat[c] for i, c in zip(row["hist_item"], row["hist_cat"])]
+    sig = Num.sigmoid
+
+    def net(name, x, n):
+        for i in range(n):
+            x = fc(p, f"{name}.mlp.{i}.perceptron.0", x, sig)
+        return x
+    scores = []
+    for s in h:
+        x = q + s + [a - b for a, b in zip(q, s)] + [a * b for a, b in zip(q, s)]
+        scores.append(fc(p, "model.attention.linear", net("model.attention.mlp", x, 2))[0] * len(q) ** -0.5)
+    a = softmax(scores)
+    u = fc(p, "model.interest", [total(w * s[k] for w, s in zip(a, h)) for k in range(len(q))])
+    z = fc(p, "model.output_mlp", net("model.deep_mlp", u + q, 2))[0]
+    return bce(z + p[BAGS + "item_emb_wide.weight"][row["item"]][0], row["label"])
+
+
 # network: function, kind of data, whether the loss is a sum, hyper-parameters
 FM = f"sparse_feature_number: {ROWS - 1}, sparse_feature_dim: {DIM}, num_field: {FIELDS}"
 NETS = {
@@ -228,6 +377,19 @@ NETS = {
     "rank/logistic_regression": (logistic_regression, "fields", True, FM),
     "rank/fm": (fm, "fields", True, FM),
     "rank/deepfm": (deepfm, "fields", True, FM + ", fc_sizes: [6, 4], act: relu"),
+    "rank/ffm": (ffm, "fields", True, FM),
+    "rank/fnn": (fnn, "fields", True, FM + ", fc_sizes: [6, 4]"),
+    "rank/fnn/fm_model": (fm, "fields", True, FM),
+    "rank/deep_crossing": (deep_crossing, "fields", True, FM + ", residual_unit_num: 2, residual_w_dim: 5"),
+    "rank/pnn": (pnn, "fields", True, FM + ", fc_sizes: [6, 4], act: relu, deep_input_size: 5, use_inner_product: True"),
+    "rank/nfm": (nfm, "fields", True, FM + ", fc_sizes: [6, 4], act: relu"),
+    "rank/afm": (afm, "fields", True, FM + ", hidden1_attention_size: 5, act: relu"),
+    "rank/AutoInt": (autoint, "fields", True, FM + ", d_model: 4, d_key: 2, d_value: 2, n_head: 2, n_interacting_layers: 1"),
+    "rank/xdeepfm": (xdeepfm, "fields", False, FM + ", layer_sizes_dnn: [6, 4], layer_sizes_cin: [3, 2], act: relu"),
+    "rank/dcn": (dcn, "sizes", False, "cross_num: 2, dnn_hidden_units: [6, 4], cat_feat_num: sizes, l2_reg_cross: 0.00005"),
+    "rank/fibinet": (fibinet, "slots", False, f"sparse_feature_number: {ROWS}, sparse_feature_dim: {DIM}, bilinear_type: all, "
+                                              "reduction_ratio: 2, dropout_rate: 0.0"),
+    "rank/din": (din, "din", False, "item_count: 6, cat_count: 6, item_emb_size: 3, cat_emb_size: 2, act: sigmoid"),
     "multitask/mmoe": (mmoe, "census", False, "feature_size: 5, expert_num: 3, gate_num: 2, expert_size: 4, tower_size: 3"),
     "multitask/share-bottom": (share_bottom, "census", False, "feature_size: 5, bottom_size: 4, tower_nums: 2, tower_size: 3"),
     "rank/wide_deep": (wide_deep, "wide", False, "hidden1_units: 5, hidden2_units: 4, hidden3_units: 3"),
@@ -239,9 +401,10 @@ NETS = {
 BATCH, STEPS = 4, 8
 ESMM_FIELDS = "101 109_14 110_14 127_14 150_14 121 122 124 125 126 127 128 129 205 206 207 210 216 508 509 702 853 301".split()
 # What a network has twice and is one parameter here: factors of the two that make it.
-TWINS = {"rank/wide_deep": ("model.output_mlp.bias", (0.5, 0.5)), "multitask/esmm": (".linear.", (-0.5, 0.5))}
-DECAY = {"rank/wide_deep": "model.towers.wide.mlp.0.perceptron.0.weight", "recall/ncf": "model.mlp."}
-TABLE_RATE = {"multitask/esmm": 5}
+TWINS = {"rank/wide_deep": ("model.output_mlp.bias", (0.5, 0.5)), "rank/xdeepfm": ("model.output_mlp.bias", (1 / 3, 1 / 3, 1 / 3)),
+         "multitask/esmm": (".linear.", (-0.5, 0.5))}
+DECAY = {"rank/wide_deep": "model.towers.wide.mlp.0.perceptron.0.weight", "recall/ncf": "model.mlp.", "rank/dcn": "model.cross.w."}
+TABLE_RATE = {"multitask/esmm": 5, "rank/fibinet": 5}
 
 
 def make_row(r, kind, n):
@@ -261,6 +424,12 @@ def make_row(r, kind, n):
         row = {"click": label, "conversion": label * r.randrange(2), "fields": fields}
         tokens = [f"{ESMM_FIELDS[f]}:{i}" for f, ids in fields.items() for i in ids]
         text = ",".join([str(n), str(row["click"]), str(row["conversion"])] + tokens)
+    elif kind == "din":
+        ids = [(n * 2 + k) % 6 if n < BATCH else r.randrange(6) for k in range(8)]
+        m = 2 if n < BATCH else r.randrange(1, 4)
+        row = {"item": ids[0], "cat": ids[1], "hist_item": ids[2:2 + m], "hist_cat": ids[5:5 + m], "label": label}
+        text = ";".join(" ".join(map(str, v if isinstance(v, list) else [v]))
+                        for v in (row["hist_item"], row["hist_cat"], row["item"], row["cat"], label))
     elif kind == "ncf":
         row = {"user": n % 4, "item": n % 4 if n < BATCH else r.randrange(4), "label": label}
         text = f"{row['user']},{row['item']},{label}"
@@ -282,6 +451,7 @@ def make_row(r, kind, n):
 
 def write_config(kind, hyper, network, threads, optimizer):
     source = {"slots": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
+              "sizes": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
               "fields": "sparse_slots: 'label feat_idx', dense_slots: 'feat_value:4'",
               "wide": "sparse_slots: label, dense_slots: 'w:3 x:4'"}.get(kind, "data_converter: r.py")
     with open("config.yaml", "w") as f:
@@ -309,6 +479,10 @@ def tensors(path):
     return out
 
 
+def is_table(key):
+    return "embedding_bags." in key or ".embeddings." in key
+
+
 class State:
     """Parameters and what optimizers keep for them, as a checkpoint has them."""
 
@@ -322,10 +496,10 @@ class State:
             first, second = get("exp_avg"), get("exp_avg_sq")
             if f"optimizer.state.{key}.sum" in found:
                 first = get("sum")
-            if key.endswith(".weight") and "embedding_bags." in key:
+            if key.endswith(".weight") and is_table(key):
                 continue
             self.all[key] = [[v, a, b] for v, a, b in zip(values, first, second)]
-        for key in [k for k in found if "embedding_bags." in k and k.startswith("model.")]:
+        for key in [k for k in found if is_table(k) and k.startswith("model.")]:
             self.add_table(found, key)
 
     def add_table(self, found, key):
@@ -349,8 +523,8 @@ class State:
 
     def join(self, part, factors):
         for key in {k[:-2] for k in self.all if part in k}:
-            a, b = (self.all.pop(f"{key}.{i}") for i in (0, 1))
-            self.all[key] = [[y[0] + (x[0] if factors[0] > 0 else -x[0]), 0, 0] for x, y in zip(a, b)]
+            parts = [self.all.pop(f"{key}.{i}") for i in range(len(factors))]
+            self.all[key] = [[sum(math.copysign(1, f) * x[0] for f, x in zip(factors, xs)), 0, 0] for xs in zip(*parts)]
 
     def nums(self):
         return {k: [Num(x[0]) for x in v] if isinstance(v, list) else {i: [Num(x[0]) for x in r] for i, r in v.items()}
@@ -389,12 +563,19 @@ def rule_of(optimizer, t, rate):
     return {"adam": adam, "adagrad": adagrad, "sgd": sgd}[optimizer]
 
 
+def slots_of(row, table):
+    own = re.search(r"\.slot(\d+)_emb", table)  # a slot with a table of its own
+    return row["slots"][int(own.group(1))] if own else sum(row.get("slots", []), [])
+
+
 def ids_of(batch, table):
     """Rows of a table that a batch reads."""
     out = set()
     for row in batch:
-        out.update(row.get("ids", []) + sum(row.get("slots", []), []) + sum(row.get("fields", {}).values(), []))
+        out.update(row.get("ids", []) + slots_of(row, table) + sum(row.get("fields", {}).values(), []))
         out.update({0} if len(row.get("fields", range(23))) < 23 else ())
+        out.update([row["item"]] + ([] if "wide" in table else row["hist_item"]) if "hist_item" in row and "item_emb" in table else [])
+        out.update([row["cat"]] + row["hist_cat"] if "hist_cat" in row and "cat_emb" in table else [])
         out.update({row["user"]} if "user" in row and ".user" in table else ())
         out.update({row["item"]} if "item" in row and ".item" in table else ())
     return out
@@ -409,6 +590,8 @@ def main(program, network, threads="1", optimizer="adam"):
             row, text = make_row(r, kind, n)
             rows.append(row)
             f.write(text + "\n")
+    with open("sizes", "w") as f:
+        f.write("".join(f"{i + 1} {ROWS - 1}\n" for i in range(FIELDS)))
     write_config(kind, hyper, network, threads, optimizer)
     ran = subprocess.run([program, "run", "config.yaml"], capture_output=True, text=True)
     if ran.returncode:

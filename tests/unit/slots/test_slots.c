@@ -74,6 +74,8 @@ static void single_values_and_pairs_are_taken_by_place(void)
 {
     check_rows("i:10 i:11 w:0.5 w:2\n", "a=id(i,1) b=float(w,0) p=pair(i,1,w)",
                "{\"a\": 11, \"b\": 0.5, \"p\": {\"11\": 2}}\n");
+    check_rows("i:10 i:0\n", "p=pair(i,0) q=pair(i,1)",
+               "{\"p\": {\"10\": 1}, \"q\": {\"0\": 0}}\n");
 }
 
 static void carriage_returns_blanks_and_a_byte_order_mark_do_no_harm(void)
@@ -157,8 +159,8 @@ static void columns_that_cannot_be_are_refused(void)
          "number of values or a place"},
         {"a=id(b,1,c)",
          "column 'a=id(b,1,c)' of a slot file: takes a slot, perhaps a number"},
-        {"a=pair(b,1)",
-         "column 'a=pair(b,1)' of a slot file: pair takes a slot, a place and a slot"},
+        {"a=pair(b)",
+         "column 'a=pair(b)' of a slot file: pair takes a slot, a place, perhaps a slot"},
         {"a=id(b) a=id(c)",
          "column 'a=id(c)' of a slot file: another column has this name"},
     };
