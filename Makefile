@@ -147,6 +147,14 @@ bench-save: build ## what checkpoints cost a run
 bench-compat: build ## train the configs of TorchEasyRec on generated data
 	@bench/compat/run build/release
 
+.PHONY: bench-paddlerec
+bench-paddlerec: build ## run the configs of PaddleRec 1.8.5 on their own data (CHECKOUT=DIR)
+	@bench/paddlerec/run build/release $(CHECKOUT)
+
+.PHONY: bench-ps
+bench-ps: build ## measure parameter servers beside one process (PS_ROWS, PS_REPEATS)
+	@tools/bench build/release ps
+
 .PHONY: bench-torcheasyrec
 bench-torcheasyrec: build ## compare 88 configs and speed with TorchEasyRec (CHECKOUT=DIR PYTHON=ITS_PYTHON)
 	@python3 bench/compat/against/compare.py build/release/trainyard "$(CHECKOUT)" "$(PYTHON)" $(CASES)

@@ -287,8 +287,28 @@ static const char *differences(const struct paddlerec_put *x,
     return text[0] ? arena_printf(x->a, " (it has no %s)", text) : "";
 }
 
+/* Networks of PaddleRec that are not built in, but are models of a pipeline.config. */
+static const char *const elsewhere[][2] = {
+    {"match/dssm", "dssm"},        {"recall/gnn", "srgnn"},
+    {"recall/gru4rec", "gru4rec"}, {"recall/word2vec", "word2vec"},
+    {"treebased/tdm", "tdm"},
+};
+
+static const char *model_elsewhere(const char *path)
+{
+    char *dir = fs_dirname(path), *real = realpath(dir, NULL);
+    const char *found = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(elsewhere) && !found; i++)
+        if (ends_with_path(real ? real : dir, elsewhere[i][0]))
+            found = elsewhere[i][1];
+    mem_free(dir);
+    free(real);
+    return found;
+}
+
 static void no_network(struct paddlerec_put *x, const char *path)
 {
+    const char *model = model_elsewhere(path);
     const struct paddlerec_net *near = nearest(x);
     struct buf names;
     buf_init(&names, 4096);
@@ -298,7 +318,13 @@ static void no_network(struct paddlerec_put *x, const char *path)
         "'%s' is Python code, which is not run, and its folder is not that of a network "
         "that is built in: %s",
         path, buf_str(&names));
-    if (near)
+    if (model)
+        diag_hint(
+            x->d, g,
+            "a pipeline.config has the model '%s' for it, with other data: `trainyard "
+            "explain %s`",
+            model, model);
+    else if (near)
         diag_hint(x->d, g,
                   "by its hyper_parameters this may be %s%s; --as %s trains that",
                   near->name, differences(x, near), near->name);

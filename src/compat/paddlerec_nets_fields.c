@@ -369,9 +369,9 @@ const struct paddlerec_net paddlerec_net_rank_fgcnn = {
 const struct paddlerec_net paddlerec_net_rank_fibinet = {
     .name = "rank/fibinet",
     .labels = "\"label\"",
-    .read =
-        "sparse_feature_number|sparse_feature_dim|sparse_inputs_slots|dense_input_dim|"
-        "bilinear_type|reduction_ratio|dropout_rate",
+    .read = "sparse_feature_number|sparse_feature_dim|bilinear_type|reduction_ratio|"
+            "dropout_rate",
+    .may = "sparse_inputs_slots|dense_input_dim",
     .idle = "",
     .aucs = ONE_AUC(4096, 20),
     .put = put_fibinet,

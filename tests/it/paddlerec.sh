@@ -233,6 +233,11 @@ networks_are_found_by_folder_or_by_name()
     err_has "--as rank/dnn trains that"
     run "$TRAINYARD" run config.yaml --set workspace=mine --as rank/dnn
     status 0
+    mkdir -p models/recall/gru4rec
+    run "$TRAINYARD" run config.yaml --set workspace=models/recall/gru4rec
+    status 2
+    err_has "error[E0525]: 'models/recall/gru4rec/model.py' is Python code"
+    err_has "a pipeline.config has the model 'gru4rec' for it"
     run "$TRAINYARD" run config.yaml --as rank/nothing
     status 2
     err_has "--as rank/nothing names no network; there are multitask/esmm, "
