@@ -159,8 +159,10 @@ enum rc slots_row_put(const struct slots_row *r, const struct slots_columns *c,
             rc = put_reals(list ? &to->kids[kind == SLOTS_PAIR] : to, reals, n, err);
         if (!rc && list)
             rc = column_add_nested(to, err);
-        ids += whole ? n : 0;
-        reals += real ? n : 0;
+        if (whole && n) /* there may be no such values at all */
+            ids += n;
+        if (real && n)
+            reals += n;
     }
     return rc;
 }
