@@ -236,6 +236,8 @@ static enum rc infer_columns(struct slots_reader *r, struct err *err)
         rc = err_coded(err, RC_FORMAT, E1158,
                        "'%s': no columns: there is no row to infer them from",
                        stream_name(r->in));
+    while (real.n < r->slots.list.n) /* of lines that were left out */
+        VEC_PUSH(&real, false);
     for (size_t i = 0; !rc && i < r->slots.list.n; i++)
         VEC_PUSH(&r->columns.list,
                  ((struct slots_column){
