@@ -6,6 +6,8 @@
     peer.py --paired SAMPLER SEEDS CONCURRENCY [NAME...]
                                           TPE, GP or CMA-ES on the second set: a line per run,
                                           as `tune_bench --paired` prints it
+    peer.py --cached SAMPLER SEEDS CONCURRENCY
+                                          the same of what is there already
     peer.py --check TUNE_BENCH            whether second.py and second.c are the same functions
 
 Results come back in the order in which they were asked for. Where a function has noise, a
@@ -190,6 +192,12 @@ def paired(sampler, seeds, concurrency, names, shown):
                 print(f.__name__, seed, *(f"{m:.8g}" for m in marks), flush=True)
 
 
+def cached(sampler, seeds, concurrency):
+    for (by, name, c, seed), marks in load_second().items():
+        if by == sampler and c == concurrency and seed < seeds:
+            print(name, seed, *(f"{m:.8g}" for m in marks))
+
+
 def check(bench):
     wrong = 0
     for f in second.ALL:
@@ -213,6 +221,9 @@ def check(bench):
 def main():
     if sys.argv[1] == "--check":
         sys.exit(check(sys.argv[2]))
+    if sys.argv[1] == "--cached":
+        cached(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        return
     if sys.argv[1] == "--paired":
         paired(sys.argv[2], range(int(sys.argv[3])), int(sys.argv[4]), sys.argv[5:], True)
         return

@@ -111,7 +111,16 @@ static void print_look_json(const char *name, const struct train_look *l, struct
         buf_json_str(out, l->why_not, strlen(l->why_not));
     else
         buf_puts(out, "null");
-    buf_puts(out, "}");
+    struct str notes = str_c(l->notes ? l->notes : ""), line;
+    buf_puts(out, ", \"notes\": [");
+    for (bool first = true; notes.n && str_split(&notes, '\n', &line);) {
+        if (line.n == 0)
+            continue;
+        buf_puts(out, first ? "" : ", ");
+        buf_json_str(out, line.p, line.n);
+        first = false;
+    }
+    buf_puts(out, "]}");
 }
 
 static void print_tables(const struct train_budget *b, struct buf *out)

@@ -135,8 +135,28 @@ the_data_is_looked_at()
     status 0
     out_has "data         'nowhere': not looked at: "
     run "$TRAINYARD" plan c.config --memory 1g --json
-    json 'd["data"] == {"looked_at": True, "rows": 900, "files": 1, "rows_seen": 100, "why_not": None} and not d["eval_data"]["looked_at"]'
+    json 'd["data"] == {"looked_at": True, "rows": 900, "files": 1, "rows_seen": 100, "why_not": None, "notes": []} and not d["eval_data"]["looked_at"]'
+    # ids outside their table, in the text and for scripts
+    sed 's/hash_bucket_size: 1000000 /num_buckets: 3 /' c.config >few.config
+    run "$TRAINYARD" plan few.config --memory 1g
+    status 0
+    out_has "'user_id'"
+    run "$TRAINYARD" plan few.config --memory 1g --json
+    json 'len(d["data"]["notes"]) == 1 and "user_id" in d["data"]["notes"][0]'
     [ ! -e m ] || fail "plan made model_dir"
+}
+
+# A bit per row of a table, which says what changed since the last dump.
+dumps_of_changed_rows_count()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 1g --set 'train_config.delta_embedding_dump_config={dump_interval_steps: 5}'
+    status 0
+    out_has "for which rows were used since the last one"
+    run "$TRAINYARD" plan c.config --memory 1g --json --set 'train_config.delta_embedding_dump_config={dump_interval_steps: 5}'
+    json 'd["dump"] >= 1000000 / 8'
+    run "$TRAINYARD" plan c.config --memory 1g --json
+    json 'd["dump"] == 0'
 }
 
 # says_the_same ARG...: plan refuses what train refuses, in the same words.
@@ -179,6 +199,6 @@ batches_count_too()
     err_has "a smaller data_config.batch_size"
 }
 
-tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables tables_are_placed_on_ranks what_does_not_fit_is_an_error_with_advice the_data_is_looked_at \
+tap_cases every_table_and_every_byte_is_listed ranks_share_the_tables tables_are_placed_on_ranks what_does_not_fit_is_an_error_with_advice the_data_is_looked_at dumps_of_changed_rows_count \
     data_that_does_not_fit_is_said_as_train_says_it \
     batches_count_too
