@@ -269,12 +269,16 @@ static void give_bucket(const struct train_buckets *b, const struct bucket *x,
     }
 }
 
+void train_buckets_rest(struct train_buckets *b)
+{
+    while (b->posted < b->n)
+        post(b);
+}
+
 enum rc train_buckets_finish(struct train_buckets *b, struct err *err)
 {
     int with_rows = 0;
     enum rc rc = RC_OK;
-    while (b->posted < b->n) /* without rows here */
-        post(b);
     for (int i = 0; i < b->shards.total; i++)
         with_rows += b->rows[i] > 0;
     for (size_t i = 0; i < b->n && !rc; i++) {

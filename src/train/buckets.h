@@ -4,6 +4,7 @@
  *
  *     train_buckets_begin(b, rows, last, mid)   before the shards of a batch
  *     train_buckets_shard(b, i)                 before graph_backward() of a shard
+ *     train_buckets_rest(b)                     behind the last of them
  *     train_buckets_finish(b, err)              the sums are the graph's gradients
  *
  * Parameters are put into buckets in the order in which a backward pass is done with them;
@@ -32,6 +33,8 @@ void train_buckets_begin(struct train_buckets *b, const int64_t *rows, int last,
                          bool mid);
 /* The next graph_backward() is that of a shard, counted from 0 on this rank. */
 void train_buckets_shard(struct train_buckets *b, int shard);
+/* What no backward pass here has filled goes to the courier, too: the ranks with rows send it. */
+void train_buckets_rest(struct train_buckets *b);
 /* Those of comm.h. */
 enum rc train_buckets_finish(struct train_buckets *b, struct err *err) MUST_CHECK;
 

@@ -345,13 +345,16 @@ static enum rc update_dense(struct train_session *s, struct err *err)
     return rc;
 }
 
-/* Everything that is summed over shards, and the updates. */
+/* Everything that is summed over shards, and the updates. A rank without rows makes its calls
+ * in the order of the others: buckets, then sums of gradients of vectors.
+ */
 static enum rc update(struct train_session *s, const struct train_session_batch *b,
                       double *loss, struct err *err)
 {
     struct train_shard_step *x = s->split;
     struct embed_row_step rows = train_step_rows(s);
     bool finite = true;
+    train_buckets_rest(x->buckets);
     x->tell = (struct comm_errand){.run = tell_sums, .arg = s};
     comm_courier_post(s->courier, &x->tell);
     enum rc rc = update_dense(s, err);

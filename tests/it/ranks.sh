@@ -125,6 +125,19 @@ END
     same_end one parts
 }
 
+# Batches of about the same cost have different numbers of rows.
+batches_by_cost_have_the_same_bytes_on_any_number_of_ranks()
+{
+    config && data
+    set -- --set data_config.batch_size=200 --set data_config.batch_cost_size=1500 --set data_config.sample_cost_field=cms_segid --shards 3
+    trained one "$@"
+    status 0
+    err_lacks "after 10 steps" # as batches of 200 rows would take
+    ranks 2 train c.config --model-dir two "$@"
+    status 0
+    same_run one two
+}
+
 # Rounded where it would travel, on one rank too; and ranks that are told differently do not begin.
 a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks()
 {
@@ -442,6 +455,7 @@ tap_cases \
     a_run_goes_on_with_any_number_of_ranks \
     results_do_not_depend_on_where_tables_lie \
     tables_with_keys_have_the_same_bytes_on_any_number_of_ranks \
+    batches_by_cost_have_the_same_bytes_on_any_number_of_ranks \
     a_narrow_wire_has_the_same_bytes_on_any_number_of_ranks \
     predictions_are_the_same_files_on_any_number_of_ranks \
     grouped_metrics_are_merged_exactly \
