@@ -5,6 +5,7 @@
  */
 #include "cuda/blas.h"
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include "base/compiler.h"
@@ -14,6 +15,9 @@ enum { OP_PLAIN = 0, OP_TURNED = 1 };
 enum { TYPE_F32 = 0, TYPE_BF16 = 14 };
 enum { COMPUTE_F32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77 };
 enum { ALGORITHM_DEFAULT = -1 };
+
+#define WORKSPACE \
+    ((size_t)32 << 20) /* one of its own: a recorded product takes no memory */
 
 static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
 
@@ -25,20 +29,24 @@ static void *symbol(const struct blas *b, const char *name)
 enum rc blas_open(struct blas *b, cuda_stream s, struct err *err)
 {
     int (*create)(void **handle), (*set_stream)(void *handle, cuda_stream stream);
+    int (*set_workspace)(void *handle, void *at, size_t bytes);
     *b = (struct blas){0};
     for (size_t i = 0; !b->lib && i < ARRAY_LEN(names); i++)
         b->lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     *(void **)&create = symbol(b, "cublasCreate_v2");
     *(void **)&set_stream = symbol(b, "cublasSetStream_v2");
+    *(void **)&set_workspace = symbol(b, "cublasSetWorkspace_v2");
     *(void **)&b->gemm_ex = symbol(b, "cublasGemmEx");
     *(void **)&b->destroy = symbol(b, "cublasDestroy_v2");
-    if (!create || !set_stream || !b->gemm_ex || !b->destroy)
+    if (!create || !set_stream || !set_workspace || !b->gemm_ex || !b->destroy)
         return err_coded(err, RC_NOTFOUND, E2602,
                          "cuBLAS (%s or %s) cannot be loaded: %s", names[0], names[1],
                          b->lib ? "it lacks a function" : dlerror());
     int failed = create(&b->handle);
     if (!failed)
         failed = set_stream(b->handle, s);
+    if (!failed && cudaMalloc(&b->workspace, WORKSPACE) == cudaSuccess)
+        failed = set_workspace(b->handle, b->workspace, WORKSPACE);
     if (!failed)
         b->lt = blas_lt_open(s);
     return failed
@@ -51,6 +59,7 @@ void blas_close(struct blas *b)
     blas_lt_close(b->lt);
     if (b->handle)
         b->destroy(b->handle);
+    cudaFree(b->workspace);
     if (b->lib)
         dlclose(b->lib);
     *b = (struct blas){0};

@@ -12,7 +12,7 @@ enum blas_precision { BLAS_F32, BLAS_TF32, BLAS_BF16 };
 struct blas_lt; /* blas_lt.c: products that do more in the same pass */
 
 struct blas {
-    void *lib, *handle;
+    void *lib, *handle, *workspace;
     int (*gemm_ex)(void *handle, int op_a, int op_b, int m, int n, int k,
                    const void *alpha, const void *a, int type_a, int lda, const void *b,
                    int type_b, int ldb, const void *beta, void *c, int type_c, int ldc,

@@ -20,6 +20,8 @@ struct cuda {
     double *totals;   /* the card's: [CUDA_TOTAL_PARTS], then results */
     int64_t n_totals; /* results there is room for */
     int failed;       /* the first cudaError_t; 0: none */
+    bool records;     /* passes over graphs that train are recorded (record.c) */
+    int recorders;    /* such graphs: nobody may wait for the stream while one records */
 };
 
 /* scratch.c: room on the card for `n`; NULL (and `failed` is set) when there is none. */
@@ -43,6 +45,10 @@ struct cuda_run {
 struct cuda_op {
     /* Optional: whether this implementation does for an op with such settings. */
     bool (*fits)(const void *conf, const struct nn_shape *in, int n_in);
+    /* Optional: whether what it queues follows from more than the shape of the batch, such as
+     * the number of the step; it is not recorded then (record.c).
+     */
+    bool (*varies)(const struct cuda_run *r);
     void (*forward)(const struct cuda_run *r);
     /* Writes gradients of inputs that are fresh, adds to others, adds to parameters'. */
     void (*backward)(const struct cuda_run *r); /* NULL: nothing to do */
@@ -68,15 +74,37 @@ bool cuda_room_card(struct cuda_room *r, size_t bytes);
 bool cuda_room_host(struct cuda_room *r, size_t bytes);
 void cuda_room_release(struct cuda_room *r, bool host);
 
+/* record.c: what is queued for a graph, kept and started again. */
+struct cuda_recorder;
+typedef void cuda_queue_fn(void *arg); /* queues on cuda.stream alone */
+/* NULL: nothing is recorded for this graph. */
+struct cuda_recorder *cuda_recorder_create(struct cuda *c, bool training);
+void cuda_recorder_destroy(struct cuda *c, struct cuda_recorder *r);
+/* Queues what queue(arg) queues, which must be the same whenever `key` is. */
+void cuda_play(struct cuda_recorder *r, struct cuda *c, uint64_t key,
+               cuda_queue_fn *queue, void *arg);
+uint64_t cuda_recorder_replays(const struct cuda_recorder *r);
+
 /* op_node.state of a linear layer (linear_plan.c). */
 struct cuda_linear {
     bool own_stride;  /* its input has columns up to cuda_padded() to itself */
     bool bf16;        /* its factors are rounded to bf16 in memory (op/linear_bf16.c) */
     bool in16, out16; /* its input, its output are bf16, and their gradients */
-    struct cuda_room x, w; /* the factors as bf16; w: then the bias */
+    struct cuda_room x, w;          /* the factors as bf16; w: then the bias */
+    const struct cuda_linear *same; /* a layer before it with the same input; or NULL */
 };
 void cuda_linear_plan(struct graph *g);
 void cuda_linear_release(struct graph *g);
+
+/* A digest of `into` and a value, of which keys of recordings are made. */
+static inline uint64_t cuda_digest(uint64_t into, uint64_t value)
+{
+    uint64_t x = (into ^ value) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 32;
+}
+/* Where the memory of linear layers lies. */
+uint64_t cuda_linear_mix(const struct graph *g, uint64_t into);
 
 /* The next multiple of 16 bytes, in floats. */
 static inline int64_t cuda_padded(int64_t floats)

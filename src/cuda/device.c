@@ -4,7 +4,9 @@
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/env.h"
 #include "base/mem.h"
 #include "cuda/cuda_private.h"
 #include "nn/device_plugin.h"
@@ -15,6 +17,18 @@ void cuda_note(struct cuda *c, int code)
 {
     if (code && !c->failed)
         c->failed = code;
+}
+
+/* A stream must not be waited for while a pass is recorded on it. */
+static int wait_for(struct cuda *c)
+{
+    bool locks = c->recorders > 0;
+    if (locks)
+        pthread_mutex_lock(&c->lock);
+    int code = (int)cudaStreamSynchronize(c->stream);
+    if (locks)
+        pthread_mutex_unlock(&c->lock);
+    return code;
 }
 
 static enum rc refuse(int code, struct err *err)
@@ -58,6 +72,8 @@ static void cuda_close(void *state)
 static enum rc cuda_open(void **state, struct err *err)
 {
     struct cuda *c = mem_calloc(1, sizeof(*c));
+    const char *graphs = env_get("TRAINYARD_CUDA_GRAPHS");
+    c->records = !graphs || strcmp(graphs, "off") != 0;
     pthread_mutex_init(&c->lock, NULL);
     enum rc rc = choose_card(c, err);
     int code = 0;
@@ -85,8 +101,7 @@ static void *cuda_alloc(const struct device *d, size_t bytes)
 
 static void cuda_free(const struct device *d, void *at)
 {
-    struct cuda *c = cuda_of(d);
-    cudaStreamSynchronize(c->stream);
+    wait_for(cuda_of(d));
     cudaFree(at);
 }
 
@@ -101,9 +116,8 @@ static void *cuda_host_alloc(const struct device *d, size_t bytes)
 
 static void cuda_host_free(const struct device *d, void *at)
 {
-    struct cuda *c = cuda_of(d);
     if (at)
-        cudaStreamSynchronize(c->stream);
+        wait_for(cuda_of(d));
     cudaFreeHost(at);
 }
 
@@ -117,21 +131,25 @@ static void cuda_copy(const struct device *d, void *to, const void *from, size_t
         [DEVICE_WITHIN] = cudaMemcpyDeviceToDevice,
     };
     struct cuda *c = cuda_of(d);
+    pthread_mutex_lock(&c->lock);
     cuda_note(c, (int)cudaMemcpyAsync(to, from, bytes, kinds[way], c->stream));
+    pthread_mutex_unlock(&c->lock);
     if (way == DEVICE_OUT)
-        cuda_note(c, (int)cudaStreamSynchronize(c->stream));
+        cuda_note(c, wait_for(c));
 }
 
 static void cuda_fill_bytes(const struct device *d, void *at, int byte, size_t bytes)
 {
     struct cuda *c = cuda_of(d);
+    pthread_mutex_lock(&c->lock);
     cuda_note(c, (int)cudaMemsetAsync(at, byte, bytes, c->stream));
+    pthread_mutex_unlock(&c->lock);
 }
 
 static enum rc cuda_synchronise(const struct device *d, struct err *err)
 {
     struct cuda *c = cuda_of(d);
-    cuda_note(c, (int)cudaStreamSynchronize(c->stream));
+    cuda_note(c, wait_for(c));
     cuda_note(c, (int)cudaGetLastError());
     if (!c->failed)
         return RC_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The card runs a graph: one op after the other, each over all rows. An op that the card
+/* The card runs a graph: one op after the other, each over all rows, from a recording where there
+ * is one (record.c). An op that the card
  * has kernels for (op/) runs there; any other runs on the CPU with its values copied back
  * and forth (host_op.c), so that every model works and what is missing costs time alone.
  */
@@ -19,6 +20,8 @@ struct cuda_plan {
     int64_t room[AXES_MAX];     /* elements of each */
     double *sums;               /* of losses */
     struct cuda_room *kept;     /* [ops]: what an op keeps for its backward pass */
+    uint64_t shape;             /* of the batch, and where its values lie */
+    struct cuda_recorder *recorder;
 };
 
 static const struct cuda_op *choose(const struct op_node *n)
@@ -110,6 +113,7 @@ static enum rc plan(struct graph *g, struct err *err)
     p->host = mem_calloc(g->ops.n + 1, sizeof(*p->host));
     p->sums = mem_calloc(g->losses.n + 1, sizeof(*p->sums));
     p->kept = mem_calloc(g->ops.n + 1, sizeof(*p->kept));
+    p->recorder = cuda_recorder_create(cuda_of(g->device), g->options.training);
     for (size_t i = 0; i < g->ops.n && !rc; i++) {
         struct op_node *n = g->ops.at[i];
         n->impl = choose(n);
@@ -136,6 +140,8 @@ static void release(struct graph *g)
     for (size_t i = 0; i < g->ops.n; i++)
         cuda_room_release(&p->kept[i], false);
     cuda_linear_release(g);
+    cudaStreamSynchronize(cuda_of(g->device)->stream);
+    cuda_recorder_destroy(cuda_of(g->device), p->recorder);
     for (int i = 0; i < AXES_MAX; i++)
         cudaFree(p->offsets[i]);
     mem_free(p->host);
@@ -161,9 +167,31 @@ static void upload_offsets(struct cuda *c, struct cuda_plan *p, int axis,
                                       cudaMemcpyHostToDevice, c->stream));
 }
 
+static uint64_t mix_view(uint64_t into, const struct view *v)
+{
+    into = cuda_digest(into, (uint64_t)(uintptr_t)v->data);
+    return cuda_digest(into, (uint64_t)v->rows << 32 ^ (uint64_t)v->ld);
+}
+
+/* All that ops queue follows from it, but for those that say that they vary. */
+static uint64_t shape_of(const struct graph *g)
+{
+    uint64_t shape = (uint64_t)(uintptr_t)g->values.at;
+    shape = cuda_digest(shape, (uint64_t)(uintptr_t)g->grads.at);
+    for (int i = 0; i < g->n_axes; i++)
+        shape = cuda_digest(shape, (uint64_t)g->env.rows.n[i]);
+    for (size_t i = 0; i < g->vals.n; i++)
+        shape = mix_view(mix_view(shape, &g->vals.at[i]->view), &g->vals.at[i]->grad);
+    for (size_t i = 0; i < g->ops.n; i++)
+        shape = mix_view(shape, &g->ops.at[i]->keep);
+    return shape;
+}
+
 static void new_rows(struct graph *g)
 {
     const struct nn_batch_rows *rows = &g->env.rows;
+    struct cuda_plan *p = g->plan;
+    p->shape = shape_of(g);
     for (int i = 0; i < g->n_axes; i++)
         if (rows->offsets[i])
             upload_offsets(cuda_of(g->device), g->plan, i, rows->offsets[i],
@@ -191,19 +219,85 @@ static void sum_losses(struct graph *g)
         g->losses.at[i].sum = p->sums[i];
 }
 
-static void forward(struct graph *g)
+static void forward_op(struct graph *g, size_t i)
 {
     struct cuda_plan *p = g->plan;
+    struct op_node *n = g->ops.at[i];
+    struct cuda_run r = run_of(g, n);
+    if (p->host[i])
+        host_op_forward(p->host[i], g, n);
+    else
+        ((const struct cuda_op *)n->impl)->forward(&r);
+}
+
+/* Ops [from, to) of a pass, in its order. */
+struct stretch {
+    struct graph *g;
+    void (*each)(struct graph *g, size_t i);
+    size_t from, to;
+    bool back; /* from the last to the first */
+};
+
+static size_t op_at(const struct stretch *s, size_t i)
+{
+    return s->back ? s->g->ops.n - 1 - i : i;
+}
+
+static void queue_stretch(void *arg)
+{
+    const struct stretch *s = arg;
+    for (size_t i = s->from; i < s->to; i++)
+        s->each(s->g, op_at(s, i));
+}
+
+static bool can_record(const struct graph *g, size_t i)
+{
+    const struct op_node *n = g->ops.at[i];
+    const struct cuda_op *impl = n->impl;
+    struct cuda_run r = run_of(g, n);
+    return impl && (!impl->varies || !impl->varies(&r));
+}
+
+/* What a pass queues follows from it: the shape, and where memory lies that has grown with it. */
+static uint64_t key_of(const struct graph *g, bool back)
+{
+    const struct cuda_plan *p = g->plan;
+    const struct cuda *c = cuda_of(g->device);
+    uint64_t key = cuda_digest(p->shape, (uint64_t)back << 1 | (uint64_t)g->env.training);
+    key = cuda_digest(key, (uint64_t)(uintptr_t)c->scratch);
+    for (size_t i = 0; i < g->ops.n; i++)
+        key = cuda_digest(key, (uint64_t)(uintptr_t)p->kept[i].at);
+    for (int i = 0; i < g->n_axes; i++)
+        key = cuda_digest(key, (uint64_t)(uintptr_t)p->offsets[i]);
+    return cuda_linear_mix(g, key);
+}
+
+#define RECORD_MIN 3 /* ops that are worth it */
+
+/* All ops in their order: stretches that can be recorded, and those in between. */
+static void run_pass(struct stretch s)
+{
+    struct cuda_plan *p = s.g->plan;
+    struct cuda *c = cuda_of(s.g->device);
+    uint64_t key = key_of(s.g, s.back);
+    for (s.from = 0; s.from < s.g->ops.n; s.from = s.to) {
+        s.to = s.from;
+        while (p->recorder && s.to < s.g->ops.n && can_record(s.g, op_at(&s, s.to)))
+            s.to++;
+        if (s.to >= s.from + RECORD_MIN) {
+            cuda_play(p->recorder, c, cuda_digest(key, s.from), queue_stretch, &s);
+        } else {
+            s.to += s.to == s.from;
+            queue_stretch(&s);
+        }
+    }
+}
+
+static void forward(struct graph *g)
+{
     struct cuda *c = cuda_of(g->device);
     pthread_mutex_lock(&c->lock);
-    for (size_t i = 0; i < g->ops.n; i++) {
-        struct op_node *n = g->ops.at[i];
-        struct cuda_run r = run_of(g, n);
-        if (p->host[i])
-            host_op_forward(p->host[i], g, n);
-        else
-            ((const struct cuda_op *)n->impl)->forward(&r);
-    }
+    run_pass((struct stretch){.g = g, .each = forward_op});
     sum_losses(g);
     pthread_mutex_unlock(&c->lock);
 }
@@ -222,6 +316,8 @@ static void backward_op(struct graph *g, size_t i)
     struct op_node *n = g->ops.at[i];
     const struct cuda_op *impl = n->impl;
     struct cuda_run r = run_of(g, n);
+    if (!n->backward)
+        return;
     zero_unreached(cuda_of(g->device), n);
     if (p->host[i])
         host_op_backward(p->host[i], g, n);
@@ -240,9 +336,7 @@ static void backward(struct graph *g, bool zero)
         if (g->losses.at[i].val->grad.data)
             cuda_fill(c->stream, cuda_view(&g->losses.at[i].val->grad),
                       g->losses.at[i].seed);
-    for (size_t i = g->ops.n; i-- > 0;)
-        if (g->ops.at[i]->backward)
-            backward_op(g, i);
+    run_pass((struct stretch){.g = g, .each = backward_op, .back = true});
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -272,6 +366,11 @@ static size_t by_host(const struct graph *g, const char **names, size_t max)
     return n;
 }
 
+static uint64_t replays(const struct graph *g)
+{
+    return cuda_recorder_replays(((const struct cuda_plan *)g->plan)->recorder);
+}
+
 const struct executor_ops cuda_executor = {
     .has = has_op,
     .plan = plan,
@@ -281,5 +380,6 @@ const struct executor_ops cuda_executor = {
     .backward = backward,
     .scale = scale,
     .by_host = by_host,
+    .replays = replays,
     .params = &cuda_params,
 };

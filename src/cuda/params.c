@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dense optimizers ask of the card: a kernel per parameter. Norms are joined from one
- * number per parameter, in double and in their order; a norm with an unusual power is taken
- * on the host.
+/* What dense optimizers ask of the card: updates of many parameters in a launch, anything else with a
+ * kernel per parameter. Norms are joined from one number per parameter, in double and in their
+ * order; a norm with an unusual power is taken on the host.
  */
 #include "nn/optim/params.h"
 
@@ -58,8 +58,14 @@ static struct cuda_update_args args_of(const struct param_update *u,
 
 static void update(const struct optim_param_set *s, const struct param_update *u)
 {
-    for (size_t i = 0; i < s->n; i++)
-        cuda_update(cuda_of(s->device)->stream, args_of(&u[i], s->at[i]));
+    struct cuda_updates some;
+    for (size_t from = 0; from < s->n; from += CUDA_UPDATES_MAX) {
+        size_t left = s->n - from;
+        int n = (int)(left < CUDA_UPDATES_MAX ? left : CUDA_UPDATES_MAX);
+        for (int i = 0; i < n; i++)
+            some.of[i] = args_of(&u[from + (size_t)i], s->at[from + (size_t)i]);
+        cuda_update(cuda_of(s->device)->stream, &some, n);
+    }
 }
 
 static struct cuda_rows grad_of(const struct param *p)

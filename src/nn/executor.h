@@ -50,6 +50,8 @@ struct executor_ops {
      * copies: how many, and the first of them in names[max].
      */
     size_t (*by_host)(const struct graph *g, const char **names, size_t max);
+    /* Optional: how often a part of a pass was started from a recording of it. */
+    uint64_t (*replays)(const struct graph *g);
     const struct param_ops *params;
 };
 

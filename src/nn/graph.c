@@ -635,6 +635,11 @@ size_t graph_by_host(const struct graph *g, const char **names, size_t max)
     return g->executor->by_host ? g->executor->by_host(g, names, max) : 0;
 }
 
+uint64_t graph_replays(const struct graph *g)
+{
+    return g->executor->replays ? g->executor->replays(g) : 0;
+}
+
 size_t graph_n_ops(const struct graph *g)
 {
     return g->ops.n;

@@ -289,6 +289,8 @@ size_t graph_bytes(const struct graph *g);
  * copies: how many of graph_n_ops(), and the names of the first in names[max].
  */
 size_t graph_by_host(const struct graph *g, const char **names, size_t max);
+/* Parts of passes that the device has started from a recording, in place of op by op. */
+uint64_t graph_replays(const struct graph *g);
 size_t graph_n_ops(const struct graph *g);
 
 #endif

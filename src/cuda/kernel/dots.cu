@@ -83,7 +83,7 @@ static __device__ __forceinline__ void put_pairs(int n, int g, int t, const floa
         }
 }
 
-static __global__ void __launch_bounds__(DOT_WARPS *WARP)
+static __global__ void __launch_bounds__(DOT_WARPS *WARP, 8)
     dots_tensor(int n, int64_t d, cuda_rows x, cuda_rows y)
 {
     __shared__ float room[DOT_WARPS][FIELDS * (FIELDS - 1) / 2];
@@ -191,7 +191,7 @@ static __device__ __forceinline__ void slopes_times(int n, int64_t d, int g, int
 }
 
 template <int V>
-static __global__ void __launch_bounds__(DOT_WARPS *WARP)
+static __global__ void __launch_bounds__(DOT_WARPS *WARP, 5)
     dots_tensor_back(int n, int64_t d, cuda_rows x, cuda_rows dy, cuda_rows dx, bool add)
 {
     __shared__ float room[DOT_WARPS][FIELDS * (FIELDS - 1) / 2];

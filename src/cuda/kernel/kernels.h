@@ -560,7 +560,12 @@ struct cuda_update_args {
     float *state[3];
     int64_t n;
 };
-void cuda_update(cuda_stream s, struct cuda_update_args u);
+#define CUDA_UPDATES_MAX 32
+struct cuda_updates {
+    struct cuda_update_args of[CUDA_UPDATES_MAX];
+};
+/* `n` parameters in one launch. */
+void cuda_update(cuda_stream s, const struct cuda_updates *u, int n);
 void cuda_clamp(cuda_stream s, float *g, int64_t n, float max);
 void cuda_times(cuda_stream s, float *g, int64_t n, float by);
 void cuda_average(cuda_stream s, float *avg, const float *w, int64_t n, float keep,

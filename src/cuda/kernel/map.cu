@@ -196,8 +196,25 @@ void cuda_leaky_from_out(cuda_stream s, float slope, cuda_rows y, cuda_rows dy)
     });
 }
 
+static bool is_wide(cuda_rows v)
+{
+    return (uintptr_t)v.at % 16 == 0 && v.ld % 4 == 0 && v.width % 4 == 0;
+}
+
 void cuda_put(cuda_stream s, cuda_rows x, cuda_rows y, bool add)
 {
+    if (is_wide(x) && is_wide(y)) {
+        for_elements(s, y.rows, y.width / 4, [=] __device__(int64_t r, int64_t c) {
+            float4 v = ((const float4 *)row_of(x, r))[c];
+            float4 *to = (float4 *)row_of(y, r) + c, old = make_float4(0, 0, 0, 0);
+            if (add) {
+                old = *to;
+                v = make_float4(old.x + v.x, old.y + v.y, old.z + v.z, old.w + v.w);
+            }
+            *to = v;
+        });
+        return;
+    }
     for_elements(s, y.rows, y.width, [=] __device__(int64_t r, int64_t c) {
         put(row_of(y, r) + c, row_of(x, r)[c], add);
     });

@@ -118,10 +118,10 @@ static __device__ void add_twins(place at, const cuda_batch &b,
 
 /* *sum += occurrences [from, to) of the sorted ones, in order. */
 template <int V>
-static __device__ __forceinline__ void add_run(place at, const cuda_batch &b,
-                                               const cuda_sorted &o,
-                                               const cuda_slot_view *grads, uint32_t from,
-                                               uint32_t to, part<V> *sum)
+static __device__ __forceinline__ void add_run_each(place at, const cuda_batch &b,
+                                                    const cuda_sorted &o,
+                                                    const cuda_slot_view *grads,
+                                                    uint32_t from, uint32_t to, part<V> *sum)
 {
     constexpr int AT_ONCE = 4;
     for (uint32_t k = from; k < to; k += AT_ONCE) {
@@ -145,6 +145,84 @@ static __device__ __forceinline__ void add_run(place at, const cuda_batch &b,
                 add_twins(at, b, grads, s[j], sum);
         }
     }
+}
+
+template <class T>
+static __device__ __forceinline__ T of_lane(place at, T mine, int lane)
+{
+    return __shfl_sync(at.mask, mine, lane, at.lanes);
+}
+
+/* Occurrences that have twins or a limit, one after the other. */
+template <int V>
+static __device__ void add_special(place at, const cuda_batch &b,
+                                   const cuda_slot_view *grads, const source &mine, int n,
+                                   part<V> *sum)
+{
+    for (int i = 0; i < n; i++) {
+        source s = {(const float *)of_lane(at, (unsigned long long)mine.at, i),
+                    of_lane(at, mine.scale, i), of_lane(at, mine.most, i),
+                    of_lane(at, mine.row, i), of_lane(at, mine.twin, i)};
+        if (s.at)
+            add(sum, load<V>(at, s.at), s.scale, s.most);
+        if (s.twin >= 0)
+            add_twins(at, b, grads, s, sum);
+    }
+}
+
+/* The same where many lanes have a row: each finds out about one occurrence, so that gradients
+ * are asked for without waiting for what comes before them.
+ */
+template <int V>
+static __device__ __forceinline__ void add_run_together(place at, const cuda_batch &b,
+                                                        const cuda_sorted &o,
+                                                        const cuda_slot_view *grads,
+                                                        uint32_t from, uint32_t to,
+                                                        part<V> *sum)
+{
+    constexpr int AT_ONCE = 4;
+    for (uint32_t k = from; k < to; k += (uint32_t)at.lanes) {
+        source mine = {nullptr, 0, 0, 0, -1};
+        int n = to - k < (uint32_t)at.lanes ? (int)(to - k) : at.lanes;
+        if (at.lane < n)
+            mine = source_of(b, o, grads, o.sorted[k + (uint32_t)at.lane]);
+        if (__any_sync(at.mask, mine.twin >= 0 || mine.most > 0)) {
+            add_special(at, b, grads, mine, n, sum);
+            continue;
+        }
+        for (int i = 0; i < n; i += AT_ONCE) {
+            part<V> d[AT_ONCE];
+            bool there[AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++) {
+                const float *from =
+                    (const float *)of_lane(at, (unsigned long long)mine.at, i + j);
+                there[j] = i + j < n && from;
+                if (there[j])
+                    d[j] = load<V>(at, from);
+            }
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++) {
+                float scale = of_lane(at, mine.scale, i + j);
+                if (there[j])
+                    add(sum, d[j], scale, 0.0f);
+            }
+        }
+    }
+}
+
+#define TOGETHER 8 /* lanes of a row from which on they look at occurrences together */
+
+template <int V>
+static __device__ __forceinline__ void add_run(place at, const cuda_batch &b,
+                                               const cuda_sorted &o,
+                                               const cuda_slot_view *grads, uint32_t from,
+                                               uint32_t to, part<V> *sum)
+{
+    if (at.lanes < TOGETHER)
+        add_run_each<V>(at, b, o, grads, from, to, sum);
+    else
+        add_run_together<V>(at, b, o, grads, from, to, sum);
 }
 
 template <int V>
@@ -565,6 +643,41 @@ static __global__ void __launch_bounds__(THREADS) update_narrow(update_args a)
     }
 }
 
+/* The same where many lanes have a row: one at a time, and many warps. Where the next row's
+ * occurrences are is asked for before this row's floats are.
+ */
+template <int V, cuda_row_kind KIND>
+static __global__ void __launch_bounds__(THREADS, 3) update_wide(update_args a)
+{
+    place at = at_block<V>(place_here(a.lanes, a.t.dim), 0);
+    constexpr rule_needs needs = {KIND != CUDA_ROW_SGD, KIND == CUDA_ROW_ADAM, -1, false, false};
+    const whole none = {};
+    cuda_row_rule rule = a.rule;
+    rule.kind = KIND;
+    uint32_t distinct = a.o.counts[0], step = item_step(a.lanes), u = first_item(a.lanes);
+    uint32_t from = u < distinct ? a.o.starts[u] : 0, to = u < distinct ? end_of(a, u) : 0;
+    for (; u < distinct; u += step) {
+        uint32_t next = u + step, next_from = 0, next_to = 0;
+        if (to - from <= CUDA_RUN_MAX && any_gradient(a, from, to)) {
+            float *w = a.t.data + (int64_t)a.o.sorted_keys[from] * a.t.stride;
+            row_part<V> p = load_row<V>(at, w, needs);
+            part<V> sum = {};
+            if (next < distinct) {
+                next_from = a.o.starts[next];
+                next_to = end_of(a, next);
+            }
+            add_run_together<V>(at, a.b, a.o, a.grads, from, to, &sum);
+            change(rule, none, &p, sum);
+            store_row<V>(at, p, w, needs);
+        } else if (next < distinct) {
+            next_from = a.o.starts[next];
+            next_to = end_of(a, next);
+        }
+        from = next_from;
+        to = next_to;
+    }
+}
+
 /* One stretch of a row of many occurrences. */
 template <int V>
 static __global__ void __launch_bounds__(THREADS) sum_stretches(update_args a)
@@ -586,6 +699,8 @@ static __global__ void __launch_bounds__(THREADS) sum_stretches(update_args a)
     }
 }
 
+#define PARTS_AT_ONCE 16
+
 /* Rows of many occurrences: their stretches are added. */
 template <int V, bool WHOLE>
 static __global__ void __launch_bounds__(THREADS) update_longs(update_args a)
@@ -602,27 +717,53 @@ static __global__ void __launch_bounds__(THREADS) update_longs(update_args a)
             continue;
         update_row<V, WHOLE>(row, a.rule, needs, w, [&](place at) {
             part<V> sum = {};
-#pragma unroll 8
-            for (uint32_t k = 0; k < parts; k++)
-                add(&sum, load<V>(at, first + k * a.t.dim), 1.0f, 0.0f);
+            for (uint32_t k = 0; k < parts; k += PARTS_AT_ONCE) {
+                part<V> d[PARTS_AT_ONCE];
+#pragma unroll
+                for (uint32_t j = 0; j < PARTS_AT_ONCE; j++)
+                    if (k + j < parts)
+                        d[j] = load<V>(at, first + (int64_t)(k + j) * a.t.dim);
+#pragma unroll
+                for (uint32_t j = 0; j < PARTS_AT_ONCE; j++)
+                    if (k + j < parts)
+                        add(&sum, d[j], 1.0f, 0.0f);
+            }
             return sum;
         });
     }
 }
 
-/* False: no kernel suits the rule or the width. */
-template <int V> static bool launch_narrow(cuda_stream s, const update_args &a)
+/* So many blocks that all are at work at once. */
+static unsigned blocks_at_once(int64_t n, int64_t per_block)
 {
-    unsigned blocks =
-        blocks_for(a.b.n_valid, THREADS / (unsigned)a.lanes * ROWS_AT_ONCE);
+    int units = 0;
+    unsigned blocks = blocks_for(n, per_block);
+    cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0);
+    return units > 0 && blocks > (unsigned)units * 8 ? (unsigned)units * 8 : blocks;
+}
+
+template <int V, cuda_row_kind KIND>
+static void launch_kind(cuda_stream s, const update_args &a)
+{
+    unsigned per_block = THREADS / (unsigned)a.lanes;
+    if (a.lanes >= TOGETHER)
+        update_wide<V, KIND><<<blocks_at_once(a.b.n_valid, per_block), THREADS, 0, s>>>(a);
+    else
+        update_narrow<V, KIND>
+            <<<blocks_for(a.b.n_valid, per_block * ROWS_AT_ONCE), THREADS, 0, s>>>(a);
+}
+
+/* False: no kernel suits the rule or the width. */
+template <int V> static bool launch_common(cuda_stream s, const update_args &a)
+{
     if (a.t.dim > a.lanes * V)
         return false;
     if (a.rule.kind == CUDA_ROW_SGD)
-        update_narrow<V, CUDA_ROW_SGD><<<blocks, THREADS, 0, s>>>(a);
+        launch_kind<V, CUDA_ROW_SGD>(s, a);
     else if (a.rule.kind == CUDA_ROW_ADAGRAD)
-        update_narrow<V, CUDA_ROW_ADAGRAD><<<blocks, THREADS, 0, s>>>(a);
+        launch_kind<V, CUDA_ROW_ADAGRAD>(s, a);
     else if (a.rule.kind == CUDA_ROW_ADAM)
-        update_narrow<V, CUDA_ROW_ADAM><<<blocks, THREADS, 0, s>>>(a);
+        launch_kind<V, CUDA_ROW_ADAM>(s, a);
     else
         return false;
     return true;
@@ -631,7 +772,7 @@ template <int V> static bool launch_narrow(cuda_stream s, const update_args &a)
 template <int V, bool WHOLE> static void launch(cuda_stream s, const update_args &a)
 {
     unsigned per_block = THREADS / (unsigned)a.lanes;
-    if (!launch_narrow<V>(s, a))
+    if (!launch_common<V>(s, a))
         update_rows<V, WHOLE><<<blocks_for(a.b.n_valid, per_block), THREADS, 0, s>>>(a);
     if (a.b.n_valid <= CUDA_RUN_MAX)
         return;

@@ -61,9 +61,28 @@ static __device__ void update_one(const cuda_update_args &u, int64_t i)
     }
 }
 
-void cuda_update(cuda_stream s, struct cuda_update_args u)
+/* Row y of the grid has parameter y. */
+static __global__ void __launch_bounds__(THREADS)
+    update_all(const __grid_constant__ cuda_updates all)
 {
-    for_elements(s, u.n, 1, [=] __device__(int64_t i, int64_t) { update_one(u, i); });
+    const cuda_update_args &u = all.of[blockIdx.y];
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < u.n; i += step)
+        update_one(u, i);
+}
+
+#define UPDATE_BLOCKS 512
+
+void cuda_update(cuda_stream s, const struct cuda_updates *u, int n)
+{
+    int64_t most = 0;
+    for (int i = 0; i < n; i++)
+        most = u->of[i].n > most ? u->of[i].n : most;
+    if (most == 0)
+        return;
+    unsigned blocks = blocks_for(most, THREADS);
+    dim3 grid(blocks > UPDATE_BLOCKS ? UPDATE_BLOCKS : blocks, (unsigned)n);
+    update_all<<<grid, THREADS, 0, s>>>(*u);
 }
 
 void cuda_clamp(cuda_stream s, float *g, int64_t n, float max)

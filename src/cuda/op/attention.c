@@ -86,5 +86,13 @@ static void attention_backward(const struct cuda_run *r)
             cuda_adds(r, ATTENTION_VALUE));
 }
 
-const struct cuda_op cuda_op_attention = {
-    .fits = attention_fits, .forward = attention_forward, .backward = attention_backward};
+/* Its masks are those of the step. */
+static bool attention_varies(const struct cuda_run *r)
+{
+    return attention_of(r).drops;
+}
+
+const struct cuda_op cuda_op_attention = {.fits = attention_fits,
+                                          .varies = attention_varies,
+                                          .forward = attention_forward,
+                                          .backward = attention_backward};

@@ -30,5 +30,10 @@ static void dropout_backward(const struct cuda_run *r)
         drop(r, cuda_d_out(r), cuda_d_in(r, 0), cuda_adds(r, 0));
 }
 
-const struct cuda_op cuda_op_dropout = {.forward = dropout_forward,
-                                        .backward = dropout_backward};
+static bool dropout_varies(const struct cuda_run *r)
+{
+    return r->op->env->training;
+}
+
+const struct cuda_op cuda_op_dropout = {
+    .varies = dropout_varies, .forward = dropout_forward, .backward = dropout_backward};

@@ -161,6 +161,12 @@ static bool next_stretch(const struct cuda_run *r, struct stretch *s)
     return true;
 }
 
+/* Where several are needed, their bounds follow from the lengths. */
+static bool pairs_vary(const struct cuda_run *r)
+{
+    return r->op->in[IN_KEY].rows > POSITIONS_MAX;
+}
+
 static int64_t most_positions(const struct cuda_run *r)
 {
     struct stretch s = {0};
@@ -311,8 +317,8 @@ static void key_backward(const struct cuda_run *r)
     cuda_pair_split(r, p.first, p.d_joined);
 }
 
-const struct cuda_op cuda_op_pair_keys = {.forward = key_forward,
-                                          .backward = key_backward};
+const struct cuda_op cuda_op_pair_keys = {
+    .varies = pairs_vary, .forward = key_forward, .backward = key_backward};
 
 /* --- pair net --- */
 
@@ -374,5 +380,5 @@ static void net_backward(const struct cuda_run *r)
     cuda_pair_split(r, p.first, p.d_joined);
 }
 
-const struct cuda_op cuda_op_pair_net = {.forward = net_forward,
-                                         .backward = net_backward};
+const struct cuda_op cuda_op_pair_net = {
+    .varies = pairs_vary, .forward = net_forward, .backward = net_backward};
