@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step MODEL BATCH [THREADS] [bf16|tf32] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]: training steps on batches in
+/* step MODEL BATCH [THREADS] [bf16|tf32] [adam] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]: training steps on batches in
  * memory.
  *
  * The same shapes as torch_peer.py: dlrm, deepfm, mmoe, din, and lookup, which is the
  * embedding layer of dlrm alone; or the model of a file whose name ends in .config. Ids
  * are log-uniform. Prints one line of JSON: samples per second by the median and the best
- * step, milliseconds by phase, median and best, and of processor time of all threads,
+ * step, and of all of them to their end (whole), milliseconds by phase, median and best, and of processor time of all threads,
  * mean and best. With
  * - for SECONDS it does so for each line of its input, which says how many. With
  * device=LIBRARY the graph runs on the device of that plug-in, which keeps the tables;
  * phases are then what the host takes to queue them. rows=N and dim=N change the tables of
- * dlrm, uniform draws ids evenly.
+ * dlrm, uniform draws ids evenly, adam updates rows by Adam and not by Adagrad.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -60,6 +60,7 @@ struct bench {
     struct view given[SLOTS_MAX]; /* gradients of rows_only */
     double ms[PHASES][STEPS_MAX], total[STEPS_MAX], cpu[STEPS_MAX];
     int64_t n;
+    double seconds; /* that the n steps took, to their end on the device */
 };
 
 static const struct {
@@ -394,7 +395,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
         optim_step(b->optim, t, 0);
-    if (!rc && (b->rows_only || b->n % BATCHES == 0))
+    if (!rc && ((b->rows_only && !b->device) || b->n % BATCHES == 0))
         rc = graph_wait(m->graph, err); /* else it goes on while the next batch is fed */
     lap(b, PHASE_DENSE, &since);
     b->total[b->n] = (double)(since - start) * 1e-6;
@@ -436,6 +437,7 @@ static void report(struct bench *b, const char *model)
     double cpu = mean(b->cpu, b->n);
     median(b->cpu, b->n);
     printf(", \"cpu_ms\": [%.3f, %.3f]", cpu, b->cpu[0]);
+    printf(", \"whole\": %.0f", (double)(b->rows * b->n) / b->seconds);
     printf(", \"loss\": %.5f, \"steps\": %jd}\n", graph_loss(b->m->graph),
            (intmax_t)b->n);
 }
@@ -443,19 +445,25 @@ static void report(struct bench *b, const char *model)
 /* Steps go on from where they were. */
 static enum rc run(struct bench *b, double seconds, uint64_t *t, struct err *err)
 {
-    int64_t end = 0;
-    for (b->n = 0; b->n < STEPS_MAX; ++*t) {
-        enum rc rc = step(b, *t, err);
-        if (rc)
-            return rc;
-        if (*t >= WARM_UP && !end)
-            end = clock_mono_ns() + (int64_t)(seconds * 1e9);
+    int64_t begin = 0, end = 0;
+    enum rc rc = RC_OK;
+    for (b->n = 0; b->n < STEPS_MAX && !rc; ++*t) {
+        rc = step(b, *t, err);
+        if (!rc && *t >= WARM_UP && !end) {
+            rc = graph_wait(b->m->graph, err);
+            begin = clock_mono_ns();
+            end = begin + (int64_t)(seconds * 1e9);
+            continue; /* what comes behind it counts */
+        }
         if (*t > WARM_UP)
             b->n++;
         if (end && b->n && clock_mono_ns() > end)
             break;
     }
-    return RC_OK;
+    if (!rc)
+        rc = graph_wait(b->m->graph, err);
+    b->seconds = (double)(clock_mono_ns() - begin) * 1e-9;
+    return rc;
 }
 
 /* A turn for each line of the input. */
@@ -533,7 +541,7 @@ int main(int argc, char **argv)
         !(read_config(argv[1], &text) || write_config(argv[1], &text))) {
         fprintf(
             stderr,
-            "usage: step dlrm|deepfm|mmoe|din|lookup|FILE.config BATCH [THREADS] [bf16|tf32] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]\n");
+            "usage: step dlrm|deepfm|mmoe|din|lookup|FILE.config BATCH [THREADS] [bf16|tf32] [adam] [varlen] [uniform] [rows=N] [dim=N] [device=LIBRARY] [SECONDS]\n");
         return 2;
     }
     for (int i = 3; i < argc; i++) {
@@ -541,6 +549,9 @@ int main(int argc, char **argv)
             o.graph.precision = GEMM_BF16;
         else if (strcmp(argv[i], "tf32") == 0)
             o.graph.tf32 = true;
+        else if (strcmp(argv[i], "adam") == 0)
+            o.row_opt = (struct embed_row_opt){
+                .kind = ROW_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
         else if (strcmp(argv[i], "varlen") == 0)
             b.varlen = true;
         else if (strcmp(argv[i], "uniform") == 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_peer.py MODEL BATCH DIM: the shapes of bench/engine/step.c in PyTorch on one card.
 
-One merged table with sparse gradients and Adagrad on its rows, fused Adam for the dense parameters, ids and inputs already on
+One merged table with sparse gradients and Adagrad (lookup-adam: SparseAdam) on its rows, fused Adam for the dense parameters, ids and inputs already on
 the card. Prints a line of JSON for each of eager and compiled, TF32 and bf16 autocast: the median of five turns.
 """
 import json
@@ -76,13 +76,15 @@ class Din(nn.Module):
 
 class Bench:
     def __init__(self, model, batch, dim, compiled, bf16):
-        kinds = {"dlrm": Dlrm, "mmoe": Mmoe, "din": Din, "lookup": Dlrm}
-        rows = 351_000 if model == "lookup" and dim == 128 else ROWS if model in ("dlrm", "lookup") else 3_150_000
-        self.batch, self.bf16, self.alone = batch, bf16, model == "lookup"
+        kinds = {"dlrm": Dlrm, "mmoe": Mmoe, "din": Din, "lookup": Dlrm, "lookup-adam": Dlrm}
+        rows_alone = model.startswith("lookup")
+        rows = 351_000 if rows_alone and dim == 128 else ROWS if model == "dlrm" or rows_alone else 3_150_000
+        self.batch, self.bf16, self.alone = batch, bf16, rows_alone
         net = kinds[model](dim).to(DEVICE)
         self.net = torch.compile(net) if compiled else net
         self.table = nn.Embedding(rows, dim, sparse=True, device=DEVICE)
-        self.rows = torch.optim.Adagrad(self.table.parameters(), lr=0.01)
+        kind = torch.optim.SparseAdam if model == "lookup-adam" else torch.optim.Adagrad
+        self.rows = kind(list(self.table.parameters()), lr=0.01)
         self.dense = torch.optim.Adam(net.parameters(), lr=0.001, fused=True)
         self.ids = [torch.randint(0, rows, (batch, net.slots), device=DEVICE) for _ in range(4)]
         self.inputs = torch.rand(batch, 13, device=DEVICE)
@@ -114,7 +116,7 @@ class Bench:
 def main():
     model, batch, dim = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.backends.cuda.matmul.allow_tf32 = True
-    ways = [(False, False)] if model == "lookup" else [(c, b) for c in (False, True) for b in (False, True)]
+    ways = [(False, False)] if model.startswith("lookup") else [(c, b) for c in (False, True) for b in (False, True)]
     for compiled, bf16 in ways:
         torch.manual_seed(1)
         bench = Bench(model, batch, dim, compiled, bf16)
