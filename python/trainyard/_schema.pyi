@@ -4192,7 +4192,7 @@ class DCNV1(Message):
     def deep(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
     @property
     def final(self) -> MLP:
-        """net on both (required)"""
+        """net on both; ours: unset, the output layer reads both and has a bias (required)"""
         ...
     @final.setter
     def final(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
@@ -4242,7 +4242,7 @@ class xDeepFM(Message):
     def deep(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
     @property
     def final(self) -> MLP:
-        """net on both (required)"""
+        """net on both; ours: unset with share_fields (required)"""
         ...
     @final.setter
     def final(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
@@ -4250,6 +4250,8 @@ class xDeepFM(Message):
     """width of the wide tables"""
     wide_init_fn: str
     """initial values of the wide tables, such as "nn.init.uniform_,a=-0.01,b=0.01"""
+    share_fields: bool
+    """ours: the interaction reads the vectors of the group deep and has no bias; the group wide holds weights that are added to the output"""
 
 
 class WuKong(Message):
@@ -4477,15 +4479,15 @@ class BST(Message):
 class DIEN(Message):
     """interests that evolve along the history; groups seq (behind the history's features perhaps as many that did not happen), perhaps deep, wide and dense"""
     gru_layers: int
-    """recurrent layers that extract interests (1..16)"""
+    """recurrent layers that extract interests; 0: the history itself is what the item attends to (0..16)"""
     @property
     def attn_mlp(self) -> MLP:
         """net of the attention of the item to the interests (required)"""
         ...
     @attn_mlp.setter
     def attn_mlp(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
-    evolution: Literal["AIGRU", "AUGRU"]
-    """attention scales what the last layer reads, or how much it updates (one of 'AIGRU', 'AUGRU')"""
+    evolution: Literal["AIGRU", "AUGRU", "DIN"]
+    """attention scales what the last layer reads, or how much it updates; DIN: it weighs the interests, whose sum goes through a linear layer (one of 'AIGRU', 'AUGRU', 'DIN')"""
     aux_loss_weight: float
     """of the loss on what happens next; used when the group holds what did not"""
     @property

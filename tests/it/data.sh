@@ -63,7 +63,7 @@ gen_knows_its_kinds()
     run "$TRAINYARD" data gen foo --out d
     status 2
     err_is <<'END'
-trainyard data gen: error[E1214]: unknown kind 'foo'; choose from ccp, criteo, movielens, taobao
+trainyard data gen: error[E1214]: unknown kind 'foo'; choose from ccp, criteo, kuairand, movielens, taobao
 END
     run "$TRAINYARD" data gen ccp
     status 2

@@ -211,7 +211,7 @@ static void ring_init(struct ring *r, int64_t threads)
     r->slots = mem_calloc((size_t)r->n_slots, sizeof(*r->slots));
     for (int64_t i = 0; i < r->n_slots; i++) {
         r->slots[i].file = -1;
-        batch_init(&r->slots[i].out, &r->columns->schema);
+        train_predict_columns_batch(r->columns, &r->slots[i].out);
     }
 }
 

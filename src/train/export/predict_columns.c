@@ -194,10 +194,23 @@ static enum rc fill_features(const struct train_scorer *s, int64_t rows,
     return rc;
 }
 
-void train_predict_columns_clear(const struct train_predict_columns *c, struct batch *out)
+static void forget_borrowed(const struct train_predict_columns *c, struct batch *out)
 {
     for (size_t i = out->n_cols - c->n_reserved; i < out->n_cols; i++)
-        column_init(&out->cols[i], &c->schema.at[i].type);
+        out->cols[i] = (struct column){.type = &c->schema.at[i].type};
+}
+
+void train_predict_columns_batch(const struct train_predict_columns *c, struct batch *out)
+{
+    batch_init(out, &c->schema);
+    for (size_t i = out->n_cols - c->n_reserved; i < out->n_cols; i++)
+        column_release(&out->cols[i]);
+    forget_borrowed(c, out);
+}
+
+void train_predict_columns_clear(const struct train_predict_columns *c, struct batch *out)
+{
+    forget_borrowed(c, out);
     batch_clear(out);
 }
 

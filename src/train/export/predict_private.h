@@ -82,7 +82,9 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
                                    const struct data_schema *kept,
                                    struct err *err) MUST_CHECK;
 void train_predict_columns_release(struct train_predict_columns *c);
-/* `out` was made with the schema; reserved columns are borrowed from `rows`. *nulls: rows
+/* A batch for `fill`: reserved columns own nothing, also no columns of their elements. */
+void train_predict_columns_batch(const struct train_predict_columns *c, struct batch *out);
+/* `out` was made by `batch`; reserved columns are borrowed from `rows`. *nulls: rows
  * with an output that is not finite. RC_INVAL E2017, which names the row of the batch.
  */
 enum rc train_predict_columns_fill(const struct train_predict_columns *c,
