@@ -16,6 +16,7 @@
 #include "job/place.h"
 #include "job/snapshot.h"
 #include "tune/experiment.h"
+#include "tune/retain.h"
 
 static const struct http_route routes[] = {
 #define ROUTE(file_, method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
@@ -34,7 +35,6 @@ static const struct http_route routes[] = {
 #include "http/routes.def"
 #undef ROUTE
 };
-#include "tune/retain.h"
 
 const struct http_route *http_route_all(size_t *n)
 {

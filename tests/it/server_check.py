@@ -48,7 +48,7 @@ def user(name, role, projects=(), **token):
 
 
 EXAMPLES = {"asset": "", "experiment": "none0000", "first": "0", "last": "9", "nni": "check-status", "trial": "AAAAA",
-            "job": "jb-000000000000", "channel": "model", "log": "0", "name": "nobody", "version": "1", "policy": "default", "rule": "nr-none", "run": "rn-none", "session": "xs-000000000000", "sha256": "0" * 64, "token": "tk-none", "user": "nobody"}
+            "job": "jb-000000000000", "channel": "model", "log": "0", "name": "nobody", "version": "1", "policy": "default", "rule": "nr-none", "run": "0" * 16, "session": "xs-000000000000", "sha256": "0" * 64, "token": "tk-none", "user": "nobody"}
 
 
 def matrix():
