@@ -83,7 +83,8 @@ enum rc train_predict_columns_init(struct train_predict_columns *c,
                                    struct err *err) MUST_CHECK;
 void train_predict_columns_release(struct train_predict_columns *c);
 /* A batch for `fill`: reserved columns own nothing, also no columns of their elements. */
-void train_predict_columns_batch(const struct train_predict_columns *c, struct batch *out);
+void train_predict_columns_batch(const struct train_predict_columns *c,
+                                 struct batch *out);
 /* `out` was made by `batch`; reserved columns are borrowed from `rows`. *nulls: rows
  * with an output that is not finite. RC_INVAL E2017, which names the row of the batch.
  */
