@@ -53,7 +53,7 @@ web-shots: build web/node_modules ## the same, and the pictures of docs/console.
 	@node web/test/run.mjs build/release/trainyard --shots docs/images
 
 .PHONY: cluster-test
-cluster-test: ## jobs on a real Slurm with four nodes, started for it on this machine
+cluster-test: ## jobs on a real Slurm with four nodes, and a real Kubernetes (TRAINYARD_KUBE=DIR, its programs), started for it on this machine
 	@tools/deps build test cluster
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)

@@ -5,16 +5,17 @@
 
 /* The first process of a container: a signal to it is for all that the worker started, and it
  * stays until they have ended. Names of pods resolve a moment behind their start, so workers
- * wait until they can see the first; an image without getent goes on at once. A worker that
+ * wait until they can see the first, a minute at most; an image without getent goes on at once. A worker that
  * is to pause, or to end at once, is told by a file.
  */
 const char pods_script_run[] =
     "n=$((JOB_COMPLETION_INDEX + ${" PODS_FIRST ":-0})); unset " PODS_FIRST "\n"
     ". " PODS_START "/worker-$n\n"
     "if [ \"${WORLD_SIZE:-1}\" -gt 1 ] && command -v getent >/dev/null 2>&1; then\n"
-    "    i=0\n"
-    "    until getent hosts \"$MASTER_ADDR\" >/dev/null 2>&1 || [ $i -ge 120 ]; do\n"
-    "        i=$((i + 1)); sleep 0.5 2>/dev/null || sleep 1 || break\n"
+    "    i=0; late=$(($(date +%s) + 60))\n"
+    "    until getent hosts \"$MASTER_ADDR\" >/dev/null 2>&1; do\n"
+    "        i=$((i + 1)); [ $i -lt 120 ] && [ \"$(date +%s)\" -lt $late ] || break\n"
+    "        sleep 0.5 2>/dev/null || sleep 1 || break\n"
     "    done\n"
     "fi\n"
     "t=; trap 't=1; kill -s TERM -- -1 2>/dev/null; kill -s CONT -- -1 2>/dev/null' TERM\n"

@@ -156,6 +156,13 @@ void kube_status_words(int status, const char *body, size_t n, struct buf *out)
     doc_release(&d);
 }
 
+/* Server-side apply answers an object that says something twice with 500. */
+static bool is_our_fault(const struct io_http_reply *r)
+{
+    return r->status == 500 &&
+           strstr(buf_str(&r->body), "failed to create typed patch object");
+}
+
 static enum rc failure(const struct kube_client *c, const struct io_http_reply *r,
                        struct err *err)
 {
@@ -164,7 +171,7 @@ static enum rc failure(const struct kube_client *c, const struct io_http_reply *
     kube_status_words(r->status, buf_str(&r->body), r->body.n, &b);
     bool conflict = r->status == 409 && strstr(buf_str(&r->body), "\"Conflict\"");
     bool passes = r->status == 401 || r->status == 408 || r->status == 429 ||
-                  r->status >= 500 || conflict;
+                  (r->status >= 500 && !is_our_fault(r)) || conflict;
     enum rc rc = passes ? RC_CANCELED : r->status == 404 ? RC_NOTFOUND : RC_INVAL;
     if (r->status == 401)
         rc = err_set(err, rc,

@@ -7,6 +7,7 @@
 #     signals=yes                 a worker's own signal is told as one
 #     ready                       makes what is needed, or skips
 #     keeper ID                   prints the process whose death is the worker's
+#     kept=NodeFailure            how that is told; this is the default
 #     left ID                     prints what there still is of a job that has ended
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/jobs_lib.sh"
@@ -238,7 +239,7 @@ what_keeps_a_worker_may_die()
     pid=$(keeper "$id")
     kill -9 "$pid"
     ended "$id" Succeeded ""
-    is "reasons" "$(field "$id" '[e["reason"] for e in d["events"] if e["type"] == "RestartScheduled"]')" "['NodeFailure']"
+    is "reasons" "$(field "$id" '[e["reason"] for e in d["events"] if e["type"] == "RestartScheduled"]')" "['${kept:-NodeFailure}']"
     is "log of attempt 2" "$(log_of --attempt 2 "$id")" "try 1"
 }
 
