@@ -83,10 +83,10 @@ a_quota_is_waited_for()
 {
     begin
     local id
-    admin create quota few -n lab --hard=pods=0 >/dev/null
+    admin create quota few -n "$space" --hard=pods=0 >/dev/null
     id=$(submit --queue-timeout 60s -- 'echo at last')
     why_has "$id" "exceeded quota"
-    admin delete quota few -n lab >/dev/null
+    admin delete quota few -n "$space" >/dev/null
     ended "$id" Succeeded ""
 }
 
@@ -96,7 +96,7 @@ a_pod_that_somebody_deletes_starts_again()
     local id
     id=$(submit --retries 1 --backoff 100ms -- 'echo "try $TRAINYARD_RESTART_COUNT"; [ "$TRAINYARD_RESTART_COUNT" = 1 ] || sleep 100')
     log_has "$id" "try 0"
-    admin delete pods -n lab -l "trainyard.io/job=$id" --grace-period=1 >/dev/null
+    admin delete pods -n "$space" -l "trainyard.io/job=$id" --grace-period=1 >/dev/null
     ended "$id" Succeeded ""
     is "reasons" "$(field "$id" '[e["reason"] for e in d["events"] if e["type"] == "RestartScheduled"]')" "['Evicted']"
 }
@@ -131,13 +131,13 @@ a_token_that_is_over_can_be_renewed()
 {
     begin
     local id
-    cp "$cluster/account" account
+    cp "$cluster/account-$space" account
     export KUBECONFIG=$PWD/account
     id=$(submit -- 'echo up; sleep 8; echo over')
     log_has "$id" up
-    token_config lab account junk
+    token_config "$space" account junk
     sleep 2
-    cp "$cluster/account" account
+    cp "$cluster/account-$space" account
     ended "$id" Succeeded ""
     log_has "$id" over
 }

@@ -21,6 +21,7 @@ if [ -z "${TY_KUBE_CLUSTER:-}" ]; then
     exit $?
 fi
 cluster=$TY_KUBE_CLUSTER
+space=${TY_KUBE_SPACE:-lab} # the namespace
 admin() { kubectl --kubeconfig "$cluster/kubeconfig" "$@"; }
 
 # The image: what is not in /usr, and a place for it.
@@ -56,10 +57,10 @@ contexts: [{name: here, context: {cluster: here, user: trainyard, namespace: $1}
 YAML
 }
 
-if [ ! -e "$cluster/prepared" ]; then
+if [ ! -e "$cluster/prepared-$space" ]; then
     test_image
-    account lab "$cluster/account"
-    touch "$cluster/prepared"
+    account "$space" "$cluster/account-$space"
+    touch "$cluster/prepared-$space"
 fi
 
 usr=host:/usr=/usr:ro,host:$TY_BUILD=$TY_BUILD:ro
@@ -69,8 +70,8 @@ signals=no
 kinds=$(admin api-resources -o name | grep -xE '(jobs.batch|jobsets.jobset.x-k8s.io|pytorchjobs.kubeflow.org|mpijobs.kubeflow.org|trainjobs.trainer.kubeflow.org|trainingruntimes.trainer.kubeflow.org|jobs.batch.volcano.sh)' | paste -sd,)
 ready()
 {
-    export KUBECONFIG=$cluster/account
-    admin delete pods,"$kinds" -n lab --all --wait=false --grace-period=0 --ignore-not-found >/dev/null 2>&1 # of a case that failed
+    export KUBECONFIG=$cluster/account-$space
+    admin delete pods,"$kinds" -n "$space" --all --wait=false --grace-period=0 --ignore-not-found >/dev/null 2>&1 # of a case that failed
 }
 
 # What a node runs a pod by. Its death is told as that of the worker, by SIGKILL: exit status 137.
@@ -78,7 +79,7 @@ kept=UserExit
 keeper() # ID
 {
     local pod
-    pod=$(admin get pods -n lab -l "trainyard.io/job=$1" -o jsonpath='{.items[0].metadata.uid}')
+    pod=$(admin get pods -n "$space" -l "trainyard.io/job=$1" -o jsonpath='{.items[0].metadata.uid}')
     ctr --address "$cluster/run/containerd.sock" -n k8s.io containers list -q | while read -r c; do
         ctr --address "$cluster/run/containerd.sock" -n k8s.io containers info "$c" | grep -q "\"io.kubernetes.pod.uid\": \"$pod\"" &&
             pgrep -f "containerd-shim.* -id $c " && break
@@ -87,7 +88,7 @@ keeper() # ID
 
 left() # ID
 {
-    admin get "pods,services,secrets,$kinds" -n lab -l "trainyard.io/job=$1" -o name --ignore-not-found 2>/dev/null
+    admin get "pods,services,secrets,$kinds" -n "$space" -l "trainyard.io/job=$1" -o name --ignore-not-found 2>/dev/null
 }
 
 why_has() # ID TEXT: waits for it
