@@ -6,12 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "backend/pods_objects.h"
 #include "backend/pods_words.h"
 #include "base/mem.h"
 
 #define UID_MAX 63
+#define SEEN_TRIES 20 /* in ten seconds */
 
 static char *path_of(const struct kube_client *c, const char *group, const char *kind,
                      const char *name)
@@ -261,6 +263,21 @@ static enum rc probe_kind(struct kube_client *c, const struct pods_row *r,
     return rc;
 }
 
+/* Those who check the object may not have seen yet what it needs, which was just made. */
+static enum rc apply_behind(struct kube_client *c, const struct pods_objects *o,
+                            const char *group, char **uid, struct err *err)
+{
+    const struct pods_row *r = o->row;
+    enum rc rc = RC_OK;
+    for (int i = 0; i < SEEN_TRIES; i++) {
+        rc = apply(c, group, r->resource, o->name, o->object, uid, err);
+        if (rc != RC_INVAL || !o->before || !strstr(err->msg, "not found"))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 500 * 1000000}, NULL);
+    }
+    return rc;
+}
+
 static enum rc apply_object(struct kube_client *c, const struct pods_objects *o,
                             char **uid, struct err *err)
 {
@@ -270,7 +287,7 @@ static enum rc apply_object(struct kube_client *c, const struct pods_objects *o,
     if (!rc && o->before)
         rc = apply(c, group, r->kind->before, o->name, o->before, NULL, err);
     if (!rc)
-        rc = apply(c, group, r->resource, o->name, o->object, uid, err);
+        rc = apply_behind(c, o, group, uid, err);
     mem_free(group);
     return rc;
 }
