@@ -26,7 +26,7 @@ static void mpijob_put_spec(struct json_out *o, const struct pods_make *m)
     int64_t nproc = m->j->spec->s->nproc;
     json_put_int(o, "slotsPerWorker", nproc > 0 ? nproc : 1);
     json_put_bool(o, "runLauncherAsWorker", true);
-    pods_run_policy_put(o);
+    pods_run_policy_put(o, true);
     json_open(o, "mpiReplicaSpecs", '{');
     pods_replicas_put(o, m, "Launcher", 1, &launcher);
     if (m->n > 1)

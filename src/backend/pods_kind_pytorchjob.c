@@ -23,7 +23,7 @@ static void pytorchjob_put_spec(struct json_out *o, const struct pods_make *m)
     struct pods_template other = {
         .container = name, .worker = -1, .index_field = PODS_REPLICA_INDEX, .first = 1};
     json_put_str(o, "nprocPerNode", "1"); /* what torchrun starts is the command's */
-    pods_run_policy_put(o);
+    pods_run_policy_put(o, false);
     json_open(o, "pytorchReplicaSpecs", '{');
     pods_replicas_put(o, m, "Master", 1, &master);
     if (m->n > 1)

@@ -275,11 +275,12 @@ void pods_indexed_put(struct json_out *o, const struct pods_make *m,
     pods_template_put(o, m, t);
 }
 
-void pods_run_policy_put(struct json_out *o)
+void pods_run_policy_put(struct json_out *o, bool once)
 {
     json_open(o, "runPolicy", '{');
     json_put_str(o, "cleanPodPolicy", "None");
-    json_put_int(o, "backoffLimit", 0);
+    if (once)
+        json_put_int(o, "backoffLimit", 0);
     json_put_int(o, "ttlSecondsAfterFinished", PODS_KEPT_S);
     json_close(o, '}');
 }

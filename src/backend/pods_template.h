@@ -28,8 +28,10 @@ void pods_labels_put(struct json_out *o, const struct backend_job *j, const char
 void pods_indexed_put(struct json_out *o, const struct pods_make *m,
                       const struct pods_template *t);
 
-/* For operators of Kubeflow's: "runPolicy", and one of its roles. */
-void pods_run_policy_put(struct json_out *o);
+/* For operators of Kubeflow's: "runPolicy", and one of its roles. `once`: with a limit of
+ * restarts; training-operator deletes all pods when one is reached, with their output.
+ */
+void pods_run_policy_put(struct json_out *o, bool once);
 void pods_replicas_put(struct json_out *o, const struct pods_make *m, const char *role,
                        int64_t replicas, const struct pods_template *t);
 
