@@ -400,7 +400,8 @@ static enum backend_state kubernetes_poll(struct backend_job *j, struct backend_
     const struct pods_pod *p = pods_news_pod(&k->news, a->name, w->index);
     if (a->why != WHY_None)
         return never_made(w, x, out);
-    if (p)
+    /* Until then a pod may be one that is taken back: its secrets were refused. */
+    if (p && a->made)
         return poll_pod(j, w, x, p, out);
     if (a->made)
         return poll_job(j, w, x, out);
