@@ -400,7 +400,7 @@ static enum backend_state kubernetes_poll(struct backend_job *j, struct backend_
     const struct pods_pod *p = pods_news_pod(&k->news, a->name, w->index);
     if (a->why != WHY_None)
         return never_made(w, x, out);
-    /* Until then a pod may be one that is taken back: its secrets were refused. */
+    /* Until then a pod may be one that is being deleted: its secrets were refused. */
     if (p && a->made)
         return poll_pod(j, w, x, p, out);
     if (a->made)

@@ -9,6 +9,7 @@
 #include "http/schema.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -217,6 +218,7 @@ bool http_schema_optional(const struct http_schema_table *t)
     return t->kind == SCHEMA_OBJECT;
 }
 
+/* True and False too: what clients in Python write for a flag. */
 static struct node *typed(const struct http_schema_item *f, const char *value,
                           struct arena *a)
 {
@@ -225,8 +227,8 @@ static struct node *typed(const struct http_schema_item *f, const char *value,
     if (f->shape == SHAPE_INT && str_to_i64(str_c(value), &v))
         return node_int(a, v, nowhere);
     if (f->shape == SHAPE_BOOL &&
-        (strcmp(value, "true") == 0 || strcmp(value, "false") == 0))
-        return node_bool(a, value[0] == 't', nowhere);
+        (strcasecmp(value, "true") == 0 || strcasecmp(value, "false") == 0))
+        return node_bool(a, value[0] == 't' || value[0] == 'T', nowhere);
     return node_str(a, value, strlen(value), nowhere);
 }
 

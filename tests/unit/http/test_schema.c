@@ -108,6 +108,27 @@ static void a_query_becomes_typed_values(void)
     arena_release(&a);
 }
 
+static void a_flag_may_be_written_as_python_does(void)
+{
+    static const struct {
+        const char *uri;
+        bool on;
+    } flags[] = {
+        {"/x?follow=true", true},   {"/x?follow=True", true},   {"/x?follow=TRUE", true},
+        {"/x?follow=false", false}, {"/x?follow=False", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        struct arena a = {0};
+        struct http_target t;
+        struct node *q = NULL;
+        struct err err = {0};
+        CHECK_INT(http_target_parse(flags[i].uri, &a, &t, &err), RC_OK);
+        CHECK_INT(http_schema_query(&http_schema_ChangesQuery, &t, &a, &q, &err), RC_OK);
+        CHECK_INT(http_schema_bool(q, "follow", !flags[i].on), flags[i].on);
+        arena_release(&a);
+    }
+}
+
 static void a_query_that_is_wrong_is_refused(void)
 {
     static const struct {
@@ -132,8 +153,9 @@ static void a_query_that_is_wrong_is_refused(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(a_body_holds_what_its_table_allows), TAP(what_is_wrong_is_named),
-    TAP(a_whole_number_may_have_a_point),    TAP(years_beyond_the_clock_are_its_ends),
-    TAP(a_query_becomes_typed_values),       TAP(a_query_that_is_wrong_is_refused),
+    TAP(a_body_holds_what_its_table_allows),   TAP(what_is_wrong_is_named),
+    TAP(a_whole_number_may_have_a_point),      TAP(years_beyond_the_clock_are_its_ends),
+    TAP(a_query_becomes_typed_values),         TAP(a_query_that_is_wrong_is_refused),
+    TAP(a_flag_may_be_written_as_python_does),
 };
 TAP_MAIN(cases)
