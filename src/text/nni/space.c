@@ -156,7 +156,7 @@ static bool set_uniform(struct walk *w, struct nni_param *p, const struct node *
         return false;
     p->low = p->log ? log(v[0]) : v[0];
     p->high = p->log ? log(v[1]) : v[1];
-    p->clip = p->q > 0;
+    p->clip = true; /* also without a step: exp(log(high)) may be above high */
     p->clip_low = v[0];
     p->clip_high = v[1];
     return true;

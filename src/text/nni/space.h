@@ -47,7 +47,7 @@ struct nni_param {
     enum nni_type type;
     bool categorical; /* choice, randint */
     bool log;         /* low, high, mu, sigma are of the logarithm */
-    bool clip;        /* quniform, qloguniform: user values stay in clip_low..clip_high */
+    bool clip;        /* uniform family: user values stay in clip_low..clip_high */
     bool nested;      /* choice whose options are objects with _name */
     int64_t size;     /* categorical: number of options, else 0 */
     int64_t lower;    /* randint: value of index 0 */

@@ -125,11 +125,41 @@ static void a_change_above_redraws_what_is_below(void)
     space_close(&s);
 }
 
+/* Both ends of many ranges, in the tuner's scale: exp(log(0.1)) is above 0.1. */
+static void ends_of_a_range_are_within_it(void)
+{
+    static const char *const types[] = {"uniform", "loguniform"};
+    struct rng r;
+    rng_init(&r, 5, 6, 7, 8);
+    for (int k = 0; k < 2000; k++) {
+        struct space s;
+        char text[200];
+        double low = exp(-12 + 20 * rng_f64(&r)), high = low * (1 + 1e4 * rng_f64(&r));
+        if (k == 0) {
+            low = 1e-4;
+            high = 0.1;
+        }
+        snprintf(text, sizeof(text),
+                 "{\"x\": {\"_type\": \"%s\", \"_value\": [%.17g, %.17g]}}",
+                 types[k == 0 || k % 2], low, high);
+        space_open(&s, text);
+        const struct nni_param *p = &s.space.at[0];
+        for (int i = 0; i < 4; i++) {
+            double at[] = {p->low, p->high, nextafter(p->low, -INFINITY),
+                           nextafter(p->high, INFINITY)};
+            double v = tune_point_user(p, at[i]);
+            CHECK(v >= low && v <= high);
+        }
+        space_close(&s);
+    }
+}
+
 static const struct tap_case cases[] = {
     TAP(nested_choices_print_what_is_active),
     TAP(steps_are_products_and_stay_in_their_bounds),
     TAP(whole_numbers_of_real_types_print_as_reals),
     TAP(forms_read_back),
     TAP(a_change_above_redraws_what_is_below),
+    TAP(ends_of_a_range_are_within_it),
 };
 TAP_MAIN(cases)

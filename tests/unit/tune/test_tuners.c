@@ -112,7 +112,7 @@ static bool legal(const struct nni_space *s, const double *x)
         double v = tune_point_user(p, x[i]);
         if (!isfinite(v) || (p->clip && (v < p->clip_low || v > p->clip_high)))
             return false;
-        if (!p->clip && !(p->sigma > 0) &&
+        if (!(p->q > 0) && !(p->sigma > 0) &&
             (x[i] < p->low - 1e-9 || x[i] > p->high + 1e-9))
             return false;
     }
