@@ -276,7 +276,9 @@ void sup_attempt_over(struct sup *s)
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
-    if (s->n_workers && !attempt_good(s))
+    /* Also when all ended well: podman run ends with 0 when it is stopped while it makes
+     * its container, and leaves that. */
+    if (s->n_workers && (!attempt_good(s) || s->ending != WHY_None))
         backend_call_clean(&s->job, -1, false);
     if (s->ending == WHY_LaunchFailure || s->ending == WHY_BackendFault) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);

@@ -12,6 +12,14 @@ engine_place()
     command -v podman >/dev/null || skip "podman is not installed"
 }
 
+# Containers of jobs of this place; those of others on this machine are none of our business.
+ours()
+{
+    local id names
+    names=$(podman ps "$@" --filter label=trainyard --format '{{.Names}}')
+    for id in $(ls jobs/jobs); do grep -e "^trainyard-$id-" <<<"$names"; done
+}
+
 # The interpreter with what the script of make_program imports, and no more.
 add_python()
 {
@@ -91,11 +99,11 @@ END
     out_has "[***]"
     local id
     id=$("$TRAINYARD" job submit --image $image --grace 1s -- /bin/sleep 100)
-    for _ in $(seq 100); do [ "$(podman ps -q --filter label=trainyard)" ] && break; sleep 0.1; done
+    for _ in $(seq 100); do [ "$(ours)" ] && break; sleep 0.1; done
     run "$TRAINYARD" job stop "$id"
     run "$TRAINYARD" job wait --timeout 60s "$id"
     status 3
-    [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
+    [ -z "$(ours -a)" ] || fail "a container is left"
 }
 
 # With the whole library, and pip.
@@ -142,7 +150,7 @@ packages_are_installed_inside_the_image()
     run "$TRAINYARD" job run --image $image --requirement no-such-package-at-all --requirements-optional -- 'echo ran; true'
     status 0
     out_has ran
-    [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
+    [ -z "$(ours -a)" ] || fail "a container is left"
     # A stop during the installation leaves no container. pip tries this address again and again.
     local id
     export PIP_RETRIES=100
@@ -151,7 +159,7 @@ packages_are_installed_inside_the_image()
     run "$TRAINYARD" job stop "$id"
     run "$TRAINYARD" job wait --timeout 30s "$id"
     status 3
-    [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
+    [ -z "$(ours -a)" ] || fail "a container is left"
     [ -z "$(find jobs/jobs -name prepare.env)" ] || fail "variables of pip are left"
 }
 

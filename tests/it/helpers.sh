@@ -104,6 +104,30 @@ images_are_looked_for_and_containers_removed_by_name()
     out_has " rm -f -t 0 --ignore -- trainyard-jb-"
 }
 
+# As podman run does when it is stopped while it makes its container: it ends with 0, and the container is left.
+a_container_is_removed_whatever_its_client_says()
+{
+    place
+    mkdir bin
+    cat >bin/podman <<END
+#!/bin/bash
+echo "\$@" >>"$PWD/calls"
+[ "\$1" = run ] || exit 0
+trap 'exit 0' TERM
+sleep 60 &
+wait
+END
+    chmod +x bin/podman
+    export PATH=$PWD/bin:$PATH
+    local id
+    id=$("$TRAINYARD" job submit --image bb:1 --grace 20s -- true)
+    for _ in $(seq 200); do grep -qs '^run' calls && break; sleep 0.05; done
+    run "$TRAINYARD" job stop "$id"
+    run "$TRAINYARD" job wait --timeout 60s "$id"
+    status 3
+    grep -q -e "^rm .* trainyard-$id-0-1" calls || fail "no call removed the container: $(cut -c1-60 calls)"
+}
+
 # Variables that would run code in the engine's client, or send it elsewhere.
 traps()
 {
@@ -186,5 +210,6 @@ END
 
 tap_cases a_bad_image_is_refused_wherever_a_job_is_checked a_bad_variable_is_refused \
     options_of_the_engine_end_before_the_image images_are_looked_for_and_containers_removed_by_name \
+    a_container_is_removed_whatever_its_client_says \
     a_containers_variables_are_not_its_engines packages_are_installed_with_an_environment_of_ours \
     a_link_that_a_container_left_in_its_packages_is_not_followed

@@ -176,7 +176,8 @@ static void all_ten_types_are_flattened(void)
         CHECK_INT(p[i].type, i);
         CHECK_INT(p[i].parent, -1);
         CHECK_INT(p[i].categorical, i < 2);
-        CHECK_INT(p[i].clip, i == NNI_QUNIFORM || i == NNI_QLOGUNIFORM);
+        CHECK_INT(p[i].clip, i == NNI_UNIFORM || i == NNI_QUNIFORM ||
+                                 i == NNI_LOGUNIFORM || i == NNI_QLOGUNIFORM);
         CHECK_INT(p[i].log, i == NNI_LOGUNIFORM || i == NNI_QLOGUNIFORM ||
                                 i == NNI_LOGNORMAL || i == NNI_QLOGNORMAL);
     }
