@@ -14,8 +14,9 @@
  * Rows and scores are Arrow record batches in the form of Arrow's C data interface: a
  * struct array with a column per field. Rows are borrowed for the call and read where they
  * are. Columns that the model does not read are not looked at; one of Arrow's type null is
- * of the type that the model was trained with. Any number of threads may score with one
- * model.
+ * of the type that the model was trained with, and rows that are null as a whole miss every
+ * value. A structure whose `release` is NULL was released, and is refused (E2032). Any number
+ * of threads may score with one model.
  */
 #ifndef TRAINYARD_SCORING_H
 #define TRAINYARD_SCORING_H

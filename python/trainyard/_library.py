@@ -44,6 +44,10 @@ ArrowArrayStream._fields_ = [("get_schema", _get_schema), ("get_next", _get_next
                              ("release", c_void_p), ("private_data", c_void_p)]
 
 
+_keep_schema = _release_schema(lambda _: None)  # of structures whose memory is Python's; none of them would say that they were released
+_keep_array = _release_array(lambda _: None)
+
+
 class _Error(Structure):
     _fields_ = [("code", c_char * 8), ("message", c_char * 2048), ("file", c_char * 1024), ("line", c_int64), ("column", c_int64)]
 
@@ -78,13 +82,17 @@ def _library() -> ctypes.CDLL:
     return _loaded
 
 
+_OF_ROWS = ("E2017", "E2031", "E2032")  # what is wrong with rows that a good model is given
+
+
 def _check(failed: int, error: _Error) -> None:
     if failed:
         code, message = error.code.decode() or None, error.message.decode(errors="replace")
         file = error.file.decode(errors="replace") or None
         problem = errors.Problem("error", code, message, file, error.line or None, error.column or None)
         where = f"{file}:{error.line}: " if file else ""
-        raise errors.of_code(code)(where + (f"{message} [{code}]" if code else message), problems=[problem])
+        kind = errors.DataError if code in _OF_ROWS else errors.of_code(code)
+        raise kind(where + (f"{message} [{code}]" if code else message), problems=[problem])
 
 
 class Scorer:
@@ -172,8 +180,8 @@ def batches(data: Any, unread: Optional[Dict[str, str]] = None, whole: AbstractS
     data = frames.of_polars(data)
     frames.refuse_series(data, "rows")
     if hasattr(data, "__arrow_c_array__"):
-        schema, rows = data.__arrow_c_array__()
-        yield _capsule(schema, b"arrow_schema", ArrowSchema), _capsule(rows, b"arrow_array", ArrowArray), (schema, rows)
+        capsules = _arrow_array(data)
+        yield _capsule(capsules[0], b"arrow_schema", ArrowSchema), _capsule(capsules[1], b"arrow_array", ArrowArray), capsules
         return
     capsule = _arrow_stream(data)
     if capsule is not None:
@@ -189,6 +197,15 @@ def batches(data: Any, unread: Optional[Dict[str, str]] = None, whole: AbstractS
         yield _built({str(name): [row.get(name) for row in data] for name in names}, unread, len(data), whole)
     else:
         raise errors.DataError(f"rows are a DataFrame, an Arrow table, a list of dicts or a dict of lists, not {type(data).__name__}")
+
+
+def _arrow_array(data: Any) -> Tuple[Any, Any]:
+    """Capsules of a schema and of an array."""
+    try:
+        schema, rows = data.__arrow_c_array__()
+    except (ImportError, NotImplementedError, TypeError, ValueError) as e:
+        raise errors.DataError(f"rows: {e}") from None
+    return schema, rows
 
 
 def _arrow_stream(data: Any) -> Any:
@@ -218,7 +235,13 @@ def _listed(name: str, values: Any) -> List[Any]:
 def _capsule(capsule: Any, name: bytes, kind: Any) -> Any:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
-    return cast(get(capsule, name), POINTER(kind))
+    try:
+        found = cast(get(capsule, name), POINTER(kind))
+    except (TypeError, ValueError) as e:
+        raise errors.DataError(f"rows: a capsule {name.decode()!r} is wanted: {e}") from None
+    if not found.contents.release:
+        raise errors.DataError("rows were read already: a capsule of Arrow is read once")
+    return found
 
 
 def _stream(capsule: Any) -> Iterator[Tuple[Any, Any, Any]]:
@@ -232,7 +255,9 @@ def _stream(capsule: Any) -> Iterator[Tuple[Any, Any, Any]]:
             _read(stream, stream.contents.get_next(stream, byref(rows)))
             if not rows.release:
                 if not some:  # no rows, but columns
-                    yield pointer(schema), pointer(ArrowArray(n_children=schema.n_children)), capsule
+                    none = ArrowArray(release=_keep_array)
+                    kids = (POINTER(ArrowArray) * schema.n_children)(*[pointer(none)] * schema.n_children)
+                    yield pointer(schema), pointer(ArrowArray(n_children=len(kids), children=kids, release=_keep_array)), capsule
                 return
             some = True
             try:
@@ -294,9 +319,9 @@ def _value(given: Any) -> Any:
 def _struct(made: Sequence[Tuple[ArrowSchema, ArrowArray]], length: int, keep: List[Any]) -> Tuple[Any, Any]:
     schemas = (POINTER(ArrowSchema) * len(made))(*[pointer(s) for s, _ in made])
     arrays = (POINTER(ArrowArray) * len(made))(*[pointer(a) for _, a in made])
-    schema = ArrowSchema(format=b"+s", name=b"", n_children=len(made), children=schemas)
+    schema = ArrowSchema(format=b"+s", name=b"", n_children=len(made), children=schemas, release=_keep_schema)
     buffers = (c_void_p * 1)(None)
-    rows = ArrowArray(length=length, n_buffers=1, n_children=len(made), buffers=buffers, children=arrays)
+    rows = ArrowArray(length=length, n_buffers=1, n_children=len(made), buffers=buffers, children=arrays, release=_keep_array)
     keep.extend([schemas, arrays, buffers, schema, rows])
     return pointer(schema), pointer(rows)
 
@@ -336,8 +361,9 @@ def _column(name: str, values: Sequence[Any], keep: List[Any]) -> Tuple[ArrowSch
         buffers += [_offsets([len(v) for v in raw]), bytearray(b"".join(raw))]
     elif kind != "n":
         buffers.append(array.array({"l": "q", "L": "Q", "g": "d"}[kind], [0 if v is None else v for v in values]))
-    schema = ArrowSchema(format=kind.encode(), name=name.encode(), flags=2)
-    rows = ArrowArray(length=len(values), null_count=-1 if not buffers or buffers[0] is not None else 0, n_buffers=len(buffers))
+    schema = ArrowSchema(format=kind.encode(), name=name.encode(), flags=2, release=_keep_schema)
+    rows = ArrowArray(length=len(values), null_count=-1 if not buffers or buffers[0] is not None else 0, n_buffers=len(buffers),
+                      release=_keep_array)
     held = (c_void_p * len(buffers))(*[_address(b, keep) for b in buffers])
     rows.buffers = held
     if child:

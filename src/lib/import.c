@@ -15,11 +15,14 @@
 
 #define DEPTH 8 /* of nesting */
 #define FAR 8   /* times as many values as rows: they are taken one by one */
+#define MOST ((int64_t)1 << 56) /* rows: of 32 bytes each they are no address any more */
 
 struct source {
     const struct ArrowSchema *s;
     const struct ArrowArray *a;
-    int64_t at, n; /* rows, the array's own offset included */
+    int64_t at, n;        /* rows, the array's own offset included */
+    const uint8_t *outer; /* validity of the struct around it, or NULL */
+    int64_t outer_at;
     int depth;
 };
 
@@ -36,10 +39,31 @@ struct format {
 static const struct format *format_of(const char *text);
 static enum rc take_rows(const struct source *from, struct column *to, struct err *err);
 
+static const char *name_of(const struct ArrowSchema *s)
+{
+    return s && s->name ? s->name : "";
+}
+
 static enum rc malformed(const struct source *from, const char *what, struct err *err)
 {
-    const char *name = from->s->name ? from->s->name : "";
-    return err_coded(err, RC_FORMAT, E2032, "column '%.100s': %s", name, what);
+    return err_coded(err, RC_FORMAT, E2032, "column '%.100s': %s", name_of(from->s),
+                     what);
+}
+
+static enum rc too_long(const struct source *from, struct err *err)
+{
+    return err_coded(err, RC_INVAL, E1090,
+                     "column '%.100s': more than 2 GiB in one batch", name_of(from->s));
+}
+
+/* Does it belong to us, and have what it counts? */
+static bool is_whole(const struct ArrowArray *a)
+{
+    if (!a || !a->release || a->length < 0 || a->length > MOST || a->offset < 0 ||
+        a->offset > MOST || a->n_buffers < 0 || (a->n_buffers > 0 && !a->buffers) ||
+        a->n_children < 0 || (a->n_children > 0 && !a->children))
+        return false;
+    return true;
 }
 
 /* Bits [at, at + n) of `from`, moved to the beginning of `to`. */
@@ -64,25 +88,45 @@ static int64_t count_null(const uint8_t *valid, int64_t n)
     return n - set;
 }
 
+/* Bits [at, at + n) of `valid` into `own`; those alone that are set there already when
+ * `both`.
+ */
+static enum rc own_valid(const uint8_t *valid, int64_t at, int64_t n, bool both,
+                         struct column *to, struct err *err)
+{
+    size_t bytes = (size_t)(n + 7) / 8;
+    if (!both) {
+        enum rc rc = column_mem_reserve(&to->own_valid, bytes, 0, err);
+        if (!rc)
+            copy_bits(valid, at, n, to->own_valid.p);
+        to->valid = to->own_valid.p;
+        return rc;
+    }
+    uint8_t *out = to->own_valid.p;
+    for (int64_t i = 0; i < n; i++)
+        if (!(valid[(at + i) >> 3] >> ((at + i) & 7) & 1))
+            out[i >> 3] &= (uint8_t) ~(1u << (i & 7));
+    return RC_OK;
+}
+
+/* A row is null where it is null itself, and where the struct around it is. */
 static enum rc take_valid(const struct source *from, struct column *to, struct err *err)
 {
     const uint8_t *valid = from->a->n_buffers > 0 ? from->a->buffers[0] : NULL;
+    enum rc rc = RC_OK;
     to->valid = NULL;
     to->n_null = 0;
-    if (!valid || from->a->null_count == 0)
-        return RC_OK;
-    if (from->at & 7) {
-        size_t bytes = (size_t)(from->n + 7) / 8;
-        enum rc rc = column_mem_reserve(&to->own_valid, bytes, 0, err);
-        if (rc)
-            return rc;
-        copy_bits(valid, from->at, from->n, to->own_valid.p);
-        to->valid = to->own_valid.p;
-    } else {
+    if (from->a->null_count == 0 || from->n == 0)
+        valid = NULL;
+    if (valid && !from->outer && !(from->at & 7))
         to->valid = valid + from->at / 8;
-    }
-    to->n_null = count_null(to->valid, from->n);
-    return RC_OK;
+    else if (valid)
+        rc = own_valid(valid, from->at, from->n, false, to, err);
+    if (from->outer && !rc)
+        rc = own_valid(from->outer, from->outer_at, from->n, valid != NULL, to, err);
+    if (to->valid && !rc)
+        to->n_null = count_null(to->valid, from->n);
+    return rc;
 }
 
 /* A fixed-width value of a null is 0 in a column and anything in an array. */
@@ -251,9 +295,7 @@ static enum rc take_offsets(const struct source *from, size_t width, struct colu
         if (here < before || here < 0)
             return malformed(from, "its offsets go back", err);
         if (here - *first > INT32_MAX)
-            return err_coded(err, RC_INVAL, E1090,
-                             "column '%.100s': more than 2 GiB in one batch",
-                             from->s->name);
+            return too_long(from, err);
         before = here;
         out[i] = (int32_t)(here - *first);
     }
@@ -374,8 +416,7 @@ static enum rc fixed_offsets(const struct source *from, int64_t length, struct c
         return rc;
     int32_t *out = to->own_offsets.p;
     if (from->n * length > INT32_MAX)
-        return err_coded(err, RC_INVAL, E1090,
-                         "column '%.100s': more than 2 GiB in one batch", from->s->name);
+        return too_long(from, err);
     for (int64_t i = 0; i <= from->n; i++)
         out[i] = (int32_t)(i * length);
     to->offsets = out;
@@ -409,13 +450,13 @@ static enum rc take_fixed_list(const struct source *from, struct column *to,
     return take_rows(&kid, &to->kids[0], err);
 }
 
-/* Entries are a struct of key and value. */
+/* Entries are a struct of key and value. Those of the schema were looked at. */
 static enum rc take_map(const struct source *from, struct column *to, struct err *err)
 {
     int64_t first;
     const struct ArrowArray *entries = from->a->children[0];
     enum rc rc = take_offsets(from, 4, to, &first, err);
-    if (!rc && (entries->n_children != 2 || from->s->children[0]->n_children != 2))
+    if (!rc && (!is_whole(entries) || entries->n_children != 2))
         rc = malformed(from, "a map has keys and values", err);
     for (int i = 0; i < 2 && !rc; i++) {
         const struct source kid = {.s = from->s->children[0]->children[i],
@@ -570,25 +611,52 @@ static enum rc take_rows(const struct source *from, struct column *to, struct er
 {
     const struct format *f = format_of(from->s->format);
     struct source rows = *from;
-    rows.at += from->a->offset;
     if (from->depth > DEPTH)
         return malformed(from, "it is nested too deeply", err);
-    if (!f || from->a->n_buffers < f->buffers || from->a->n_children < f->kids ||
-        from->at < 0 || from->at + from->n > from->a->length)
+    if (from->a && !from->a->release)
+        return malformed(from, "the array was released: its memory is gone", err);
+    if (!f || !is_whole(from->a) || from->a->n_buffers < f->buffers ||
+        from->a->n_children < f->kids || from->at < 0 || from->n > from->a->length ||
+        from->at > from->a->length - from->n)
         return malformed(from, "the array is not what its schema says", err);
+    if (!from->s->dictionary != !from->a->dictionary)
+        return malformed(from,
+                         from->s->dictionary ? "its dictionary is missing"
+                                             : "it has a dictionary, its schema none",
+                         err);
+    rows.at += from->a->offset;
     if (from->s->dictionary)
-        return from->a->dictionary ? take_encoded(&rows, to, err)
-                                   : malformed(from, "its dictionary is missing", err);
+        return take_encoded(&rows, to, err);
     enum rc rc = take_valid(&rows, to, err);
     to->n = from->n;
     return rc ? rc : f->take(&rows, to, err);
 }
 
 enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,
-                        int64_t at, int64_t n, struct column *to, struct err *err)
+                        int64_t at, int64_t n, const uint8_t *outer, struct column *to,
+                        struct err *err)
 {
-    const struct source from = {.s = s, .a = a, .at = at, .n = n};
+    const struct source from = {
+        .s = s, .a = a, .at = at, .n = n, .outer = outer, .outer_at = at};
     return take_rows(&from, to, err);
+}
+
+enum rc lib_import_struct(const struct ArrowSchema *s, const struct ArrowArray *a,
+                          const uint8_t **valid, struct err *err)
+{
+    if ((s && !s->release) || (a && !a->release))
+        return err_coded(err, RC_FORMAT, E2032,
+                         "the rows were released: Arrow's structures are read once");
+    if (!s || !s->format || strcmp(s->format, "+s") != 0 || !is_whole(a) ||
+        s->n_children != a->n_children || (s->n_children > 0 && !s->children))
+        return err_coded(err, RC_FORMAT, E2032,
+                         "rows are a struct array: one child per column");
+    for (int64_t i = 0; i < s->n_children; i++)
+        if (!s->children[i] || !a->children[i])
+            return err_coded(err, RC_FORMAT, E2032, "column %jd of %jd is missing",
+                             (intmax_t)i + 1, (intmax_t)s->n_children);
+    *valid = a->n_buffers > 0 && a->null_count != 0 ? a->buffers[0] : NULL;
+    return RC_OK;
 }
 
 /* The type of the elements of a list; else NULL. */
@@ -605,9 +673,9 @@ static enum rc map_type_at(const struct ArrowSchema *s, int depth, struct arena 
 {
     const struct ArrowSchema *entries = s->children[0];
     struct type key, value;
-    if (entries->n_children != 2)
+    if (!entries || entries->n_children != 2 || !entries->children)
         return err_coded(err, RC_FORMAT, E2032,
-                         "column '%.100s': a map has keys and values", s->name);
+                         "column '%.100s': a map has keys and values", name_of(s));
     enum rc rc = type_at(entries->children[0], NULL, depth + 1, mem, &key, err);
     if (!rc)
         rc = type_at(entries->children[1], NULL, depth + 1, mem, &value, err);
@@ -631,15 +699,19 @@ static struct type plain_type(const struct ArrowSchema *s, const struct format *
 static enum rc type_at(const struct ArrowSchema *s, const struct type *like, int depth,
                        struct arena *mem, struct type *out, struct err *err)
 {
-    const struct format *f = format_of(s->format);
-    const struct format *d = s->dictionary ? format_of(s->dictionary->format) : NULL;
+    const struct format *f = s ? format_of(s->format) : NULL;
+    const struct format *d = f && s->dictionary ? format_of(s->dictionary->format) : NULL;
+    if (!s || !s->release || (s->dictionary && !s->dictionary->release))
+        return err_coded(err, RC_FORMAT, E2032,
+                         "column '%.100s': the schema was released, or a part is missing",
+                         name_of(s));
     if (s->dictionary &&
         (!d || d->kids || !f || f->kids || f->id > TYPE_U64 || f->id == TYPE_BOOL))
         f = NULL; /* texts and numbers, by whole numbers */
-    if (!f || s->n_children < f->kids || depth > DEPTH)
+    if (!f || s->n_children < f->kids || (f->kids && !s->children) || depth > DEPTH)
         return err_coded(err, RC_UNSUPPORTED, E2031,
                          "column '%.100s' has Arrow's type '%.60s', which is not read",
-                         s->name ? s->name : "", s->format ? s->format : "");
+                         name_of(s), s->format ? s->format : "");
     if (f->id == TYPE_MAP)
         return map_type_at(s, depth, mem, out, err);
     if (f->id != TYPE_LIST) {

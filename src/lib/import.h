@@ -15,10 +15,17 @@ enum rc lib_import_type(const struct ArrowSchema *s, const struct type *like,
 
 /* Rows [at, at + n) of an array of that type, at the end of nothing: `to` is empty. What
  * lies in memory as a column has it is borrowed; the rest is copied into memory of the
- * column. RC_FORMAT E2032: the array is not what its schema says. RC_NOMEM, RC_INVAL.
+ * column. `outer` has a bit for each row, 0 where it is null whatever the array says, or is
+ * NULL. RC_FORMAT E2032: the array is not what its schema says. RC_NOMEM, RC_INVAL.
  */
 enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,
-                        int64_t at, int64_t n, struct column *to,
+                        int64_t at, int64_t n, const uint8_t *outer, struct column *to,
                         struct err *err) MUST_CHECK;
+
+/* Are these rows, a struct with its children there? *valid: which of them are null as a
+ * whole, for lib_import_rows; borrowed, or NULL. RC_FORMAT E2032.
+ */
+enum rc lib_import_struct(const struct ArrowSchema *s, const struct ArrowArray *a,
+                          const uint8_t **valid, struct err *err) MUST_CHECK;
 
 #endif

@@ -120,7 +120,8 @@ struct scoring {
     const struct ArrowSchema *schema;
     const struct ArrowArray *rows;
     struct data_schema columns;
-    int64_t *at; /* [columns.n]: which child */
+    int64_t *at;          /* [columns.n]: which child */
+    const uint8_t *valid; /* of rows, or NULL: none is null */
     struct lib_result result;
     pthread_mutex_t lock; /* of the next two */
     enum rc rc;
@@ -157,7 +158,8 @@ static enum rc score_rows(struct scoring *x, struct spare *s, int64_t begin, int
     s->rows.n = end - begin;
     for (size_t i = 0; i < x->columns.n && !rc; i++)
         rc = lib_import_rows(x->schema->children[x->at[i]], x->rows->children[x->at[i]],
-                             x->rows->offset + begin, end - begin, &s->rows.cols[i], err);
+                             x->rows->offset + begin, end - begin, x->valid,
+                             &s->rows.cols[i], err);
     if (!rc)
         rc = train_scorer_run(s->scorer, &s->rows, err);
     if (!rc)
@@ -222,13 +224,13 @@ static const struct type *known_type(const struct ty_model *m, const char *name)
 
 static enum rc find_columns(struct scoring *x, struct err *err)
 {
-    enum rc rc = RC_OK;
     const struct ArrowSchema *s = x->schema;
-    if (!s || !x->rows || !s->format || strcmp(s->format, "+s") != 0 ||
-        s->n_children != x->rows->n_children || x->rows->length < 0)
-        return err_coded(err, RC_FORMAT, E2032,
-                         "rows are a struct array: one child per column");
-    x->at = mem_calloc((size_t)s->n_children + 1, sizeof(*x->at));
+    size_t n;
+    enum rc rc = lib_import_struct(s, x->rows, &x->valid, err);
+    if (rc)
+        return rc;
+    feature_plan_columns(train_export_session(x->model->export)->plan, &n);
+    x->at = mem_calloc(n + 1, sizeof(*x->at));
     for (int64_t i = 0; i < s->n_children && !rc; i++) {
         struct type type;
         const char *name = s->children[i]->name ? s->children[i]->name : "";

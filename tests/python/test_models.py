@@ -633,6 +633,72 @@ class Models(Case):
         self.assertEqual(Config(CONFIG).check(), [])
 
 
+class Capsules(Case):
+    """What speaks Arrow's C data interface, well or badly: an error of this package's own, never of the process."""
+
+    BREAKS = {
+        "released rows": "rows.release = type(rows.release)()",
+        "released schema": "schema.release = type(schema.release)()",
+        "released column": "column.release = type(column.release)()",
+        "released column schema": "schema.children[at].contents.release = type(schema.release)()",
+        "no children": "rows.children = type(rows.children)()",
+        "no child": "rows.children[at] = type(rows.children[at])()",
+        "no schema children": "schema.children = type(schema.children)()",
+        "no schema child": "schema.children[at] = type(schema.children[at])()",
+        "no buffers": "column.buffers = type(column.buffers)()",
+        "offset -8": "column.offset = -8",
+        "offset -2^40": "column.offset = -2**40",
+        "offset 2^62": "column.offset = 2**62",
+        "offset of rows": "rows.offset = -1",
+        "fewer children": "rows.n_children = schema.n_children = -1",
+        "dictionary": "column.dictionary = ctypes.pointer(L.ArrowArray(release=L._keep_array))",
+    }
+    SCRIPT = """
+import ctypes, sys, trainyard
+from trainyard import _library as L
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+model = trainyard.Model.load("export")
+names = {"user_id": 3, "age": 23, "item_id": 4, "price": 4.0}
+class Rows:
+    swapped = False
+    def __init__(self, change):
+        s, r, self.keep = next(L.batches([names] * 20))
+        at = list(names).index("price")
+        exec(change, {"schema": s.contents, "rows": r.contents, "column": r.contents.children[at].contents, "at": at, "ctypes": ctypes, "L": L})
+        self.capsules = [new(ctypes.addressof(s.contents), b"arrow_schema", None), new(ctypes.addressof(r.contents), b"arrow_array", None)]
+    def __arrow_c_array__(self, requested_schema=None):
+        return tuple(self.capsules[::-1] if self.swapped else self.capsules)
+def outcome(rows):
+    try:
+        return bool(model.score(rows)["probs"][0] == want) or "other scores"
+    except trainyard.DataError as e:
+        return e.code or "DataError"
+want = model.score([names])["probs"][0]
+assert outcome(Rows("")) is True
+for line in sys.stdin:
+    print(line.rstrip() + ":", outcome(Rows(line)), flush=True)
+swapped = Rows("")
+swapped.swapped = True
+print("swapped:", outcome(swapped))
+print("texts:", outcome(type("X", (), {"__arrow_c_array__": lambda self: ("a", "b")})()))
+stream = L.ArrowArrayStream()
+capsule = new(ctypes.addressof(stream), b"arrow_array_stream", None)
+print("stream:", outcome(type("X", (), {"__arrow_c_stream__": lambda self: capsule})()))
+"""
+
+    def test_what_is_broken_is_an_error_not_a_crash(self):
+        trainyard.train(CONFIG, train=rows(300, 1), eval=rows(50, 2), model_dir="run", show=False,
+                        set={"train_config.num_epochs": 1, "data_config.batch_size": 100}).export("export")
+        for first in range(len(self.BREAKS) + 1):  # one at a time: a crash names the case
+            changes = list(self.BREAKS.values())[first:first + 1]
+            ran = subprocess.run([sys.executable, "-c", self.SCRIPT], input="\n".join(changes), capture_output=True, text=True)
+            with self.subTest(*changes):
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertNotRegex(ran.stdout, "True|other")
+                self.assertEqual(ran.stdout.count("E2032") + ran.stdout.count("DataError"), len(changes) + 3, ran.stdout)
+
+
 def load_tests(loader, tests, pattern):
     return load_doctests(tests, ["trainyard.errors", "trainyard.frames", "trainyard.models", "trainyard._library"])
 
