@@ -26,7 +26,7 @@ def write(data: Any, directory: str, name: str, times: bool = False) -> str:
     path = os.path.join(directory, f"{name}.parquet")
     data = of_polars(data)
     if hasattr(data, "write_parquet") and not hasattr(data, "query"):  # polars
-        data.write_parquet(path)
+        (data.fill_nan(None) if hasattr(data, "fill_nan") else data).write_parquet(path)
     elif hasattr(data, "to_parquet") and hasattr(data, "columns") and hasattr(data, "index"):  # pandas
         _write_pandas(data, path, name)
     elif hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -140,9 +140,20 @@ def _write_arrow(data: Any, path: str, name: str) -> None:
     if twice:
         raise DataError(f"{name}: there are several columns {twice[0]!r}")
     try:
-        pyarrow.parquet.write_table(table, path)
+        pyarrow.parquet.write_table(_without_nan(table), path)
     except (NotImplementedError, TypeError, ValueError) as e:
         raise DataError(f"{name}: {e}") from None
+
+
+def _without_nan(table: Any) -> Any:
+    """An Arrow table in which NaN is null, as it is in other tables."""
+    import pyarrow
+    import pyarrow.compute
+    for i, column in enumerate(table.columns):
+        if pyarrow.types.is_floating(column.type) and pyarrow.compute.any(pyarrow.compute.is_nan(column)).as_py():
+            kept = pyarrow.compute.if_else(pyarrow.compute.is_nan(column), pyarrow.scalar(None, column.type), column)
+            table = table.set_column(i, table.field(i).with_nullable(True), kept)
+    return table
 
 
 def _rows(data: Any, name: str) -> Sequence[Mapping[str, Any]]:

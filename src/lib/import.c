@@ -148,6 +148,42 @@ static enum rc zero_nulls(const struct source *from, struct column *to, struct e
     return RC_OK;
 }
 
+static bool is_nan(const struct column *c, int64_t i)
+{
+    return c->type->id == TYPE_F32 ? isnan(((const float *)c->values)[i])
+                                   : isnan(((const double *)c->values)[i]);
+}
+
+/* NaN is how tables without nulls of their own write that there is no value. */
+static enum rc miss_nans(const struct source *from, struct column *to, struct err *err)
+{
+    int64_t i = 0;
+    if (to->type->id != TYPE_F32 && to->type->id != TYPE_F64)
+        return RC_OK;
+    while (i < from->n && !is_nan(to, i))
+        i++;
+    if (i == from->n)
+        return RC_OK;
+    if (!to->valid || to->valid != to->own_valid.p) {
+        const uint8_t *valid = to->valid;
+        size_t bytes = (size_t)(from->n + 7) / 8;
+        enum rc rc = column_mem_reserve(&to->own_valid, bytes, 0, err);
+        if (rc)
+            return rc;
+        if (valid)
+            memcpy(to->own_valid.p, valid, bytes);
+        else
+            memset(to->own_valid.p, 0xff, bytes);
+        to->valid = to->own_valid.p;
+    }
+    uint8_t *out = to->own_valid.p;
+    for (; i < from->n; i++)
+        if (is_nan(to, i))
+            out[i >> 3] &= (uint8_t) ~(1u << (i & 7));
+    to->n_null = count_null(to->valid, from->n);
+    return zero_nulls(from, to, err);
+}
+
 static enum rc take_numbers(const struct source *from, struct column *to, struct err *err)
 {
     size_t width = type_width(to->type->id);
@@ -629,7 +665,9 @@ static enum rc take_rows(const struct source *from, struct column *to, struct er
         return take_encoded(&rows, to, err);
     enum rc rc = take_valid(&rows, to, err);
     to->n = from->n;
-    return rc ? rc : f->take(&rows, to, err);
+    if (!rc)
+        rc = f->take(&rows, to, err);
+    return rc ? rc : miss_nans(&rows, to, err);
 }
 
 enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,

@@ -15,7 +15,7 @@ enum rc lib_import_type(const struct ArrowSchema *s, const struct type *like,
 
 /* Rows [at, at + n) of an array of that type, at the end of nothing: `to` is empty. What
  * lies in memory as a column has it is borrowed; the rest is copied into memory of the
- * column. `outer` has a bit for each row, 0 where it is null whatever the array says, or is
+ * column; a number that is NaN is null. `outer` has a bit for each row, 0 where it is null whatever the array says, or is
  * NULL. RC_FORMAT E2032: the array is not what its schema says. RC_NOMEM, RC_INVAL.
  */
 enum rc lib_import_rows(const struct ArrowSchema *s, const struct ArrowArray *a,

@@ -5,6 +5,7 @@
  */
 #include "trainyard/scoring.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "lib/report.h"
 #include "lib/result.h"
 #include "text/diag.h"
+#include "train/blame.h"
 #include "train/columns.h"
 #include "train/export/export.h"
 
@@ -138,16 +140,36 @@ static void keep_failure(struct scoring *x, enum rc rc, const struct err *err)
     pthread_mutex_unlock(&x->lock);
 }
 
-static void copy_scores(struct scoring *x, const struct spare *s, int64_t begin,
-                        int64_t n)
+static enum rc not_finite(const struct spare *s, const char *output, int64_t begin,
+                          int64_t row, double value, struct err *err)
+{
+    struct buf what;
+    buf_init(&what, ERR_MSG_SIZE);
+    train_blame_output(s->scorer->session, s->scorer->features, row, output, value,
+                       &what);
+    enum rc rc = err_coded(err, RC_INVAL, E2017, "row %jd: %s",
+                           (intmax_t)(begin + row) + 1, buf_str(&what));
+    buf_release(&what);
+    return rc;
+}
+
+/* Scores of rows [begin, begin + n). */
+static enum rc copy_scores(struct scoring *x, const struct spare *s, int64_t begin,
+                           int64_t n, struct err *err)
 {
     for (size_t i = 0; i < x->model->n_outputs; i++) {
         const struct train_score_output *o = &x->model->outputs[i];
         struct view v = train_scorer_view(s->scorer, o->name);
-        for (int64_t r = 0; r < n; r++)
-            memcpy(x->result.values[i] + (begin + r) * o->width, view_row(&v, r),
+        for (int64_t r = 0; r < n; r++) {
+            const float *y = view_row(&v, r);
+            for (int64_t k = 0; k < o->width; k++)
+                if (!isfinite(y[k]))
+                    return not_finite(s, o->name, begin, r, (double)y[k], err);
+            memcpy(x->result.values[i] + (begin + r) * o->width, y,
                    (size_t)o->width * sizeof(float));
+        }
     }
+    return RC_OK;
 }
 
 static enum rc score_rows(struct scoring *x, struct spare *s, int64_t begin, int64_t end,
@@ -163,7 +185,7 @@ static enum rc score_rows(struct scoring *x, struct spare *s, int64_t begin, int
     if (!rc)
         rc = train_scorer_run(s->scorer, &s->rows, err);
     if (!rc)
-        copy_scores(x, s, begin, end - begin);
+        rc = copy_scores(x, s, begin, end - begin, err);
     batch_release(&s->rows);
     return rc;
 }
@@ -181,7 +203,8 @@ static void score_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
     }
     rc = score_rows(x, s, begin, end, &err);
     if (rc) {
-        err_wrap(&err, rc, "rows %jd to %jd", (intmax_t)begin + 1, (intmax_t)end);
+        if (err.code != E2017) /* which names its row */
+            err_wrap(&err, rc, "rows %jd to %jd", (intmax_t)begin + 1, (intmax_t)end);
         keep_failure(x, rc, &err);
     }
     give_spare(x->model, s);

@@ -687,9 +687,37 @@ capsule = new(ctypes.addressof(stream), b"arrow_array_stream", None)
 print("stream:", outcome(type("X", (), {"__arrow_c_stream__": lambda self: capsule})()))
 """
 
-    def test_what_is_broken_is_an_error_not_a_crash(self):
-        trainyard.train(CONFIG, train=rows(300, 1), eval=rows(50, 2), model_dir="run", show=False,
+    def model(self):
+        return trainyard.train(CONFIG, train=rows(300, 1), eval=rows(50, 2), model_dir="run", show=False,
                         set={"train_config.num_epochs": 1, "data_config.batch_size": 100}).export("export")
+
+    def test_numbers_that_are_none_mean_the_same_to_score_and_predict(self):
+        r = random.Random(1)
+        config = trainyard.init([{**row, "price": r.random()} for row in rows(600, 1)], label="clicked", show=False)
+        model = trainyard.train(config, model_dir="run", show=False, set={"train_config.num_epochs": 1}).export("export")
+        given = [{**row, "price": price} for row, price in zip(rows(3, 1), (1.0, float("nan"), None))]
+        want = [s["probs"] for s in model.predict(given)]
+        self.assertEqual(want[1], model.predict([{**given[1], "price": None}])[0]["probs"])
+        kinds = [lambda rows: rows]
+        if has("pyarrow"):
+            import pyarrow
+            kinds.append(pyarrow.Table.from_pylist)
+        if has("pyarrow", "pandas"):
+            import pandas
+            kinds.append(pandas.DataFrame)
+        if has("polars"):
+            import polars
+            kinds.append(polars.DataFrame)
+        for kind in kinds:
+            with self.subTest(kind=kind):
+                self.assertEqual([f32(p) for p in model.score(kind(given))["probs"]], [f32(p) for p in want])
+                if kind is not kinds[0]:
+                    self.assertEqual([f32(p) for p in model.predict(kind(given))["probs"]], [f32(p) for p in want])
+                with self.assertRaisesRegex(trainyard.DataError, "row 2: output '.*' is .*: feature 'price' is inf.*E2017"):
+                    model.score(kind([given[0], {**given[1], "price": float("inf")}]))
+
+    def test_what_is_broken_is_an_error_not_a_crash(self):
+        self.model()
         for first in range(len(self.BREAKS) + 1):  # one at a time: a crash names the case
             changes = list(self.BREAKS.values())[first:first + 1]
             ran = subprocess.run([sys.executable, "-c", self.SCRIPT], input="\n".join(changes), capture_output=True, text=True)

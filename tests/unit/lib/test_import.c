@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/import.h"
 
+#include <math.h>
+
 #include "tap.h"
 
 #define BUFFERS(...) ((const void *[]){__VA_ARGS__})
@@ -439,6 +441,26 @@ static void a_dictionary_that_the_schema_has_not_is_no_number(void)
     refuses(&s, &a, E2032, "it has a dictionary, its schema none");
 }
 
+static void what_is_not_a_number_is_missing(void)
+{
+    const double values[] = {1, NAN, INFINITY, NAN};
+    const float narrow[] = {NAN, 2};
+    const uint8_t valid[] = {0x0E};
+    struct ArrowSchema s = {LIVE_SCHEMA, .format = "g", .name = "x"};
+    struct ArrowArray a = {LIVE_ARRAY, .length = 4, .n_buffers = 2,
+                           .buffers = BUFFERS(NULL, values)};
+    prints(&s, &a, 0, 2, "1 null");
+    prints(&s, &a, 3, 1, "null");
+    a.null_count = 1;
+    a.buffers = BUFFERS(valid, values);
+    prints(&s, &a, 0, 2, "null null");
+    CHECK(valid[0] == 0x0E && isnan(values[1]));
+    s.format = "f";
+    a.null_count = 0;
+    a.buffers = BUFFERS(NULL, narrow);
+    prints(&s, &a, 0, 2, "null 2");
+}
+
 static void rows_of_a_struct_are_null_as_a_whole(void)
 {
     const uint8_t outer[] = {0xFB, 0x01}, valid[] = {0xFE, 0x03}; /* not row 2; not 0 */
@@ -493,6 +515,7 @@ static const struct tap_case cases[] = {
     TAP(pointers_that_are_missing_are_said),
     TAP(offsets_stay_inside_of_memory),
     TAP(a_dictionary_that_the_schema_has_not_is_no_number),
+    TAP(what_is_not_a_number_is_missing),
     TAP(rows_of_a_struct_are_null_as_a_whole),
 };
 TAP_MAIN(cases)
