@@ -15,9 +15,11 @@ engine_place()
 # Containers of jobs of this place; those of others on this machine are none of our business.
 ours()
 {
-    local id names
+    local dir names
     names=$(podman ps "$@" --filter label=trainyard --format '{{.Names}}')
-    for id in $(ls jobs/jobs); do grep -e "^trainyard-$id-" <<<"$names"; done
+    for dir in jobs/jobs/*/; do
+        [ ! -d "$dir" ] || grep -e "^trainyard-$(basename "$dir")-" <<<"$names"
+    done
 }
 
 # The interpreter with what the script of make_program imports, and no more.
