@@ -34,7 +34,7 @@ struct run_conf {
     const char *as, *backend;
     struct opt_list set;
     int64_t threads, seed;
-    bool strict, print;
+    bool strict, print, print_config;
 };
 
 static const struct opt opts[] = {
@@ -51,6 +51,8 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct run_conf, print, "false",
               "print the pipeline.config of each phase, and run nothing"),
      .flag = "print-pipeline"},
+    {OPT_BOOL(struct run_conf, print_config, "false",
+              "print the config.yaml with what --set changes, and run nothing")},
     {OPT_INT(struct run_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU. Results do not depend on it")},
     {OPT_INT(struct run_conf, seed, "1", 0, INT64_MAX, "random seed")},
@@ -91,6 +93,7 @@ struct running {
     const struct prec_Backend *backend; /* NULL: none is given */
     const char *path;                   /* of the config */
     const char *base;                   /* PACKAGE_BASE, or NULL */
+    bool built_in;                      /* the config is no file */
     struct arena arena;
     struct diags *diags;
     struct pool *pool;
@@ -142,8 +145,14 @@ static bool find_files(struct running *x, struct work *w)
                          w->files.at[i]);
     if (!rc && w->files.n)
         return true;
-    schema_report(x->diags, DIAG_ERROR, E0514, &p->set->base, "data_path", "%s%s%s",
-                  rc ? err.msg : "no files in '", rc ? "" : p->data_path, rc ? "" : "'");
+    struct diag *g = schema_report(x->diags, DIAG_ERROR, E0514, &p->set->base,
+                                   "data_path", "%s%s%s", rc ? err.msg : "no files in '",
+                                   rc ? "" : p->data_path, rc ? "" : "'");
+    if (x->built_in)
+        diag_hint(x->diags, g,
+                  "the config is built in, its data are not: --set "
+                  "'dataset[name=%s].data_path=DIR', or PACKAGE_BASE with a source tree",
+                  p->set->name);
     return false;
 }
 
@@ -838,18 +847,48 @@ static enum rc run_all(struct running *x, struct err *err)
     return rc;
 }
 
+/* `text` is that of a config that is no file; NULL: `path` is read. */
 static enum rc open_config(const struct run_conf *o, const char *path,
-                           const struct conf_kind *kind, struct conf *c,
-                           struct diags *diags, struct err *err)
+                           const struct buf *text, const struct conf_kind *kind,
+                           struct conf *c, struct diags *diags, struct err *err)
 {
     struct conf_edit *edits = mem_calloc(o->set.n + 1, sizeof(*edits));
     for (size_t i = 0; i < o->set.n; i++)
         edits[i] = (struct conf_edit){.origin = "--set", .text = o->set.at[i]};
     struct conf_options options = {.kind = kind, .edits = edits, .n_edits = o->set.n};
-    enum rc rc = conf_open(path, &options, c, diags, err);
+    enum rc rc = text ? conf_from(path, buf_str(text), text->n, &options, c, diags, err)
+                      : conf_open(path, &options, c, diags, err);
     if (diags->list.n && rc && err)
         err->msg[0] = '\0'; /* they say it */
     mem_free(edits);
+    return rc;
+}
+
+/* CONFIG: a file, or by its dotted name one of a source tree, or one that is built in. */
+static enum rc open_main(struct running *x, const char *name, struct conf *c,
+                         struct err *err)
+{
+    struct buf text;
+    enum rc rc;
+    buf_init(&text, SOURCE_MAX);
+    x->path = paddlerec_path(name, x->base, &x->arena);
+    if (x->path != name)
+        x->path = arena_printf(&x->arena, "%s/config.yaml", x->path);
+    x->built_in =
+        x->path != name && !fs_exists(x->path) && paddlerec_shipped(name, &text);
+    if (x->built_in)
+        x->path = name;
+    if (x->path != name && !fs_exists(x->path)) {
+        paddlerec_shipped_names(&text);
+        rc = err_coded(err, RC_INVAL, E0540,
+                       "'%s': there is no '%s', and no such config is built in; there "
+                       "are %s",
+                       name, x->path, buf_str(&text));
+    } else {
+        rc = open_config(x->o, x->path, x->built_in ? &text : NULL,
+                         &conf_kind_paddlerec_config, c, x->diags, err);
+    }
+    buf_release(&text);
     return rc;
 }
 
@@ -858,9 +897,18 @@ static enum rc open_backend(const struct run_conf *o, struct conf *c, struct dia
                             struct err *err)
 {
     struct run_conf plain = {0};
-    return o->backend ? open_config(&plain, o->backend, &conf_kind_paddlerec_backend, c,
-                                    diags, err)
+    return o->backend ? open_config(&plain, o->backend, NULL,
+                                    &conf_kind_paddlerec_backend, c, diags, err)
                       : RC_OK;
+}
+
+static void print_config(const struct conf *c)
+{
+    struct buf text;
+    buf_init(&text, SOURCE_MAX);
+    conf_print(c, &text);
+    fputs(buf_str(&text), stdout);
+    buf_release(&text);
 }
 
 static enum rc run_command(const void *conf, const struct opt_args *args, struct err *err)
@@ -869,13 +917,12 @@ static enum rc run_command(const void *conf, const struct opt_args *args, struct
     struct conf c = {0}, b = {0};
     struct diags diags = {0};
     struct running x = {.o = o, .base = getenv("PACKAGE_BASE"), .diags = &diags};
-    x.path = paddlerec_path(args->at[0], x.base, &x.arena);
-    if (x.path != args->at[0])
-        x.path = arena_printf(&x.arena, "%s/config.yaml", x.path);
-    enum rc rc = open_config(o, x.path, &conf_kind_paddlerec_config, &c, &diags, err);
+    enum rc rc = open_main(&x, args->at[0], &c, err);
     if (!rc)
         rc = open_backend(o, &b, &diags, err);
-    if (rc) {
+    if (rc || o->print_config) {
+        if (!rc)
+            print_config(&c);
         config_show(&diags);
         arena_release(&x.arena);
     } else {
@@ -893,6 +940,9 @@ static const struct cmd_example examples[] = {
     {"all runners of mode, one after another", "trainyard run config.yaml"},
     {"a model of PaddleRec's source tree",
      "trainyard run models/rank/dnn/config.yaml --set 'runner[name=single_cpu_train].epochs=2'"},
+    {"the same without a source tree, on data of your own",
+     "trainyard run paddlerec.models.rank.dnn --set "
+     "'dataset[name=dataloader_train].data_path=train'"},
     {"on a cluster of PaddleCloud", "trainyard run config.yaml --backend backend.yaml"},
     {"what it is in our own words", "trainyard run config.yaml --print-pipeline"},
     {0},
@@ -907,7 +957,8 @@ const struct cmd cmd_run = {
         "their phases epoch by epoch and save them by epochs, those of class infer "
         "evaluate the models below init_model_path, those of class cluster_train are "
         "submitted to the cluster of --backend. CONFIG is a file, or "
-        "paddlerec.models.X.Y below PACKAGE_BASE.\n"
+        "paddlerec.models.X.Y: that of a source tree below PACKAGE_BASE, else the one that "
+        "is built in.\n"
         "\n"
         "Networks are built in; model.py is not run. The folder of the model names the "
         "network, or --as. docs/paddlerec.md lists them. Lines are those that PaddleRec "

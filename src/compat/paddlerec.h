@@ -21,6 +21,9 @@ struct paddlerec_auc {
     int64_t window;     /* batches of BATCH_AUC; 0: all, as AUC */
 };
 
+#define PADDLEREC_PACKAGE "paddlerec."
+#define PADDLEREC_MODELS PADDLEREC_PACKAGE "models."
+
 struct paddlerec_net;
 const char *paddlerec_net_name(const struct paddlerec_net *n); /* "rank/dnn" */
 /* Ends with a NULL task. */
@@ -41,6 +44,13 @@ const char *paddlerec_path(const char *text, const char *base, struct arena *a);
 /* A text of the config with {workspace} replaced. In `a`. */
 const char *paddlerec_expand(const struct prec_Config *c, const char *text,
                              const char *base, struct arena *a);
+
+/* The config.yaml that PaddleRec has for `paddlerec.models.rank.dnn`; false: none is built
+ * in for that name.
+ */
+bool paddlerec_shipped(const char *name, struct buf *out);
+/* All such names, separated by ", ". */
+void paddlerec_shipped_names(struct buf *out);
 
 struct paddlerec_options {
     const char *as;   /* network, whatever the folder says; NULL: by the folder */

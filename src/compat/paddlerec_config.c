@@ -15,7 +15,6 @@
 #include "compat/paddlerec_private.h"
 
 #define WORKSPACE "{workspace}"
-#define PACKAGE "paddlerec."
 #define MODEL_MAX ((size_t)16 << 20) /* bytes of a model.py that is looked at */
 
 static const struct paddlerec_net *const nets[] = {
@@ -73,9 +72,9 @@ const struct paddlerec_net *paddlerec_net_find(const char *name)
 
 const char *paddlerec_path(const char *text, const char *base, struct arena *a)
 {
-    if (!str_starts(text, PACKAGE))
+    if (!str_starts(text, PADDLEREC_PACKAGE))
         return text;
-    char *rest = arena_strdup(a, text + strlen(PACKAGE));
+    char *rest = arena_strdup(a, text + strlen(PADDLEREC_PACKAGE));
     for (char *p = rest; *p; p++)
         if (*p == '.')
             *p = '/';

@@ -299,6 +299,38 @@ a_pipeline_is_printed_that_trains()
     status 0
 }
 
+configs_are_built_in()
+{
+    run "$TRAINYARD" run paddlerec.models.rank.nothing
+    status 2
+    err_has "error[E0540]: 'paddlerec.models.rank.nothing': there is no 'models/rank/nothing/config.yaml'"
+    grep -o 'paddlerec\.models\.[a-z_]*\.[A-Za-z_.-]*' .err | sed 1d >names
+    check "there are $(wc -l <names)" test "$(wc -l <names)" -ge 25
+    mkdir -p models/rank/dcn/data/sample_data # dcn reads the sizes of its tables
+    for i in $(seq 26); do echo "C$i 9"; done >models/rank/dcn/data/sample_data/cat_feature_num.txt
+    while read -r name; do
+        "$TRAINYARD" run "$name" --print-pipeline >p.config 2>.err || fail "$name: $(cat .err)"
+        check "$name makes no warnings" test ! -s .err
+    done <names
+    run "$TRAINYARD" run paddlerec.models.rank.dnn
+    status 2
+    err_has "error[E0514]: "
+    err_has "the config is built in, its data are not: --set 'dataset[name=dataloader_train].data_path=DIR'"
+    config # data of our own, as a file and by name
+    run "$TRAINYARD" run paddlerec.models.rank.dnn --set 'dataset[name=dataloader_train].data_path=data' \
+        --set 'dataset[name=dataset_infer].data_path=data' --set 'hyper_parameters.fc_sizes=[8]' \
+        --set 'hyper_parameters.sparse_inputs_slots=27' --set hyper_parameters.dense_input_dim=2 \
+        --set 'dataset[name=dataset_infer].dense_slots=dense_feature:2' \
+        --set 'dataset[name=dataloader_train].dense_slots=dense_feature:2'
+    status 0
+    check "as often as PaddleRec's" test "$(ls increment_dnn)" = "$(printf '1\n3')"
+    out_has "load persistables from increment_dnn/3"
+    "$TRAINYARD" run paddlerec.models.rank.dnn --set 'hyper_parameters.fc_sizes=[8]' --print-config >mine.yaml
+    run "$TRAINYARD" run mine.yaml --print-pipeline
+    status 0
+    out_has "hidden_units: [8]"
+}
+
 names_of_paddlerec_reach_the_program()
 {
     config
@@ -328,4 +360,4 @@ tap_cases networks_train_as_the_reference_does a_run_prints_what_paddlerec_print
     every_row_is_evaluated_whatever_was_trained_before checkpoints_are_named_by_epochs steps_are_saved_and_results_dumped \
     a_warm_start_goes_on_from_a_model results_do_not_depend_on_threads files_are_read_in_order_and_hidden_ones_left_out \
     queue_datasets_keep_their_last_batch slots_that_the_data_lacks_are_told networks_are_found_by_folder_or_by_name \
-    what_cannot_be_run_is_refused_before_anything_runs a_pipeline_is_printed_that_trains names_of_paddlerec_reach_the_program
+    what_cannot_be_run_is_refused_before_anything_runs a_pipeline_is_printed_that_trains configs_are_built_in names_of_paddlerec_reach_the_program
