@@ -198,6 +198,70 @@ enum rc fs_append(struct fs_file *f, const void *data, size_t n, struct err *err
     return RC_OK;
 }
 
+const char *fs_file_temp(const struct fs_file *f)
+{
+    return f->temp;
+}
+
+enum rc fs_file_skip(struct fs_file *f, int64_t n, struct err *err)
+{
+    if (lseek(f->fd, n, SEEK_CUR) < 0)
+        return err_wrap(err, err_sys(err, errno, "cannot seek"), "file '%s'", f->path);
+    return RC_OK;
+}
+
+struct fs_part {
+    int fd;
+    char *path;
+};
+
+enum rc fs_part_open(const char *temp, struct fs_part **out, struct err *err)
+{
+    int fd = do_open(temp, O_WRONLY | O_NOFOLLOW);
+    if (fd < 0)
+        return err_wrap(err, err_sys(err, errno, "cannot open"), "file '%s'", temp);
+    *out = mem_calloc(1, sizeof(**out));
+    **out = (struct fs_part){.fd = fd, .path = mem_strdup(temp)};
+    return RC_OK;
+}
+
+enum rc fs_part_write(struct fs_part *p, int64_t offset, const void *data, size_t n,
+                      struct err *err)
+{
+    const char *at = data;
+    while (n) {
+        bool one = false;
+        ssize_t done = -1;
+        if (fs_ask(FS_WRITE, &one) == 0)
+            done = pwrite(p->fd, at, one ? 1 : n, offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return err_wrap(err, err_sys(err, errno, "cannot write"), "file '%s'",
+                            p->path);
+        at += done;
+        offset += done;
+        n -= (size_t)done;
+    }
+    return RC_OK;
+}
+
+enum rc fs_part_close(struct fs_part *p, bool sync, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (!p)
+        return RC_OK;
+    if (sync && (fs_ask(FS_SYNC, NULL) < 0 || fsync(p->fd) < 0))
+        rc = err_sys(err, errno, "cannot sync");
+    if (close(p->fd) < 0 && !rc)
+        rc = err_sys(err, errno, "cannot close");
+    if (rc)
+        err_wrap(err, rc, "file '%s'", p->path);
+    mem_free(p->path);
+    mem_free(p);
+    return rc;
+}
+
 static enum rc sync_dir(const char *dir, struct err *err)
 {
     int fd = do_open(dir, O_RDONLY | O_DIRECTORY);

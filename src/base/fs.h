@@ -31,6 +31,20 @@ enum rc fs_create(const char *path, mode_t mode, struct fs_file **out,
 enum rc fs_append(struct fs_file *f, const void *data, size_t n,
                   struct err *err) MUST_CHECK;
 int fs_file_fd(const struct fs_file *f); /* borrowed, for writing at an offset */
+/* Several processes may write one file: that which made it tells the others its name until
+ * then (borrowed), each writes its own bytes of a stretch, and that one goes on behind it. Bytes
+ * are on the disk when fs_part_close() was told to sync, or when the file is committed and all
+ * run on one machine. Where a network file system lies between them, no two write to one page.
+ */
+const char *fs_file_temp(const struct fs_file *f);
+enum rc fs_file_skip(struct fs_file *f, int64_t n, struct err *err) MUST_CHECK;
+struct fs_part;
+/* RC_NOTFOUND: this process does not see it. */
+enum rc fs_part_open(const char *temp, struct fs_part **out, struct err *err) MUST_CHECK;
+enum rc fs_part_write(struct fs_part *p, int64_t offset, const void *data, size_t n,
+                      struct err *err) MUST_CHECK;
+/* Ends `p` whatever it returns; NULL is fine. */
+enum rc fs_part_close(struct fs_part *p, bool sync, struct err *err) MUST_CHECK;
 /* Both end `f`, whatever they return; nothing but the file itself is left behind. When
  * only the last sync of the directory fails, the new file is in place all the same.
  */

@@ -223,3 +223,30 @@ uint32_t hash_crc32c(uint32_t crc, const void *p, size_t n)
     return hash_crc32c_plain(crc, p, n);
 }
 #endif
+
+/* Polynomials over two elements modulo that of CRC-32C, as checksums have them: the highest
+ * bit is the coefficient of x^0.
+ */
+#define CRC32C_POLY UINT32_C(0x82f63b78)
+#define CRC_ONE UINT32_C(0x80000000)
+
+static uint32_t crc_times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (; a; a <<= 1) {
+        if (a & CRC_ONE)
+            product ^= b;
+        b = b >> 1 ^ (b & 1 ? CRC32C_POLY : 0);
+    }
+    return product;
+}
+
+/* n bytes behind a stretch multiply what it adds by x^(8n). */
+uint32_t hash_crc32c_join(uint32_t first, uint32_t second, uint64_t n)
+{
+    uint32_t square = CRC_ONE >> 8; /* x^8 */
+    for (; n; n >>= 1, square = crc_times(square, square))
+        if (n & 1)
+            first = crc_times(square, first);
+    return first ^ second;
+}

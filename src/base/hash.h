@@ -44,6 +44,8 @@ uint64_t hash_xxh3_seeded(const void *p, size_t n, uint64_t seed);
 /* Checksums. Start with crc = 0; pass the result on to continue with more bytes. */
 uint32_t hash_crc32(uint32_t crc, const void *p, size_t n);  /* zip, gzip, PNG */
 uint32_t hash_crc32c(uint32_t crc, const void *p, size_t n); /* TFRecord, Kafka, iSCSI */
+/* hash_crc32c() of two stretches of bytes together, from that of each; `n`: bytes of the second. */
+uint32_t hash_crc32c_join(uint32_t first, uint32_t second, uint64_t n);
 /* The plain definition of hash_crc32c(), without the instruction made for it. */
 uint32_t hash_crc32c_plain(uint32_t crc, const void *p, size_t n);
 

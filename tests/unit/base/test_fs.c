@@ -276,6 +276,48 @@ static void a_directory_is_moved_or_exchanged(void)
     end();
 }
 
+static int no_room(void *arg, enum fs_call call)
+{
+    return call == FS_WRITE ? ENOSPC : 0;
+}
+
+static int one_byte(void *arg, enum fs_call call)
+{
+    return call == FS_WRITE ? FS_SHORT : 0;
+}
+
+static void others_write_their_part_of_a_file(void)
+{
+    begin();
+    char *path = in_dir("a.txt"), *data = NULL;
+    size_t n = 0;
+    struct fs_file *f = NULL;
+    struct fs_part *p = NULL;
+    CHECK(fs_create(path, 0644, &f, &err) == RC_OK);
+    CHECK(fs_append(f, "ab", 2, &err) == RC_OK);
+    CHECK(fs_part_open(fs_file_temp(f), &p, &err) == RC_OK);
+    fs_set_hook(one_byte, NULL);
+    CHECK(fs_part_write(p, 3, "def", 3, &err) == RC_OK);
+    CHECK(fs_part_write(p, 2, "c", 1, &err) == RC_OK);
+    fs_set_hook(no_room, NULL);
+    CHECK(fs_part_write(p, 2, "c", 1, &err) == RC_IO);
+    fs_set_hook(NULL, NULL);
+    CHECK_HAS(err.msg, "cannot write: No space left on device");
+    CHECK(fs_part_close(p, true, &err) == RC_OK);
+    CHECK(fs_part_close(NULL, true, &err) == RC_OK);
+    CHECK(fs_file_skip(f, 4, &err) == RC_OK);
+    CHECK(fs_append(f, "g", 1, &err) == RC_OK);
+    CHECK(fs_commit(f, &err) == RC_OK);
+    CHECK(fs_read(path, 100, &data, &n, &err) == RC_OK);
+    CHECK_STR(data, "abcdefg");
+    mem_free(data);
+    mem_free(path);
+    path = in_dir("nothing");
+    CHECK(fs_part_open(path, &p, &err) == RC_NOTFOUND);
+    mem_free(path);
+    end();
+}
+
 static void an_abandoned_file_leaves_nothing(void)
 {
     begin();
@@ -499,6 +541,7 @@ static const struct tap_case cases[] = {
     TAP(refusals_say_what_failed),
     TAP(short_reads_are_put_together),
     TAP(a_directory_is_moved_or_exchanged),
+    TAP(others_write_their_part_of_a_file),
     TAP(an_abandoned_file_leaves_nothing),
     TAP(directories_are_made_listed_and_removed),
     TAP(removal_does_not_follow_links),

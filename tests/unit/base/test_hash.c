@@ -197,6 +197,9 @@ static void checksums_continue_and_agree(void)
             CHECK_INT(whole, hash_crc32c_plain(0, bytes + start, n));
             uint32_t part = hash_crc32c(0, bytes + start, n / 3);
             CHECK_INT(whole, hash_crc32c(part, bytes + start + n / 3, n - n / 3));
+            CHECK_INT(whole, hash_crc32c_join(
+                                 part, hash_crc32c(0, bytes + start + n / 3, n - n / 3),
+                                 n - n / 3));
             part = hash_crc32(0, bytes + start, n / 3);
             CHECK_INT(hash_crc32(0, bytes + start, n),
                       hash_crc32(part, bytes + start + n / 3, n - n / 3));
