@@ -83,6 +83,11 @@ enum rc ckpt_st_read_f32(const struct ckpt_st_tensor *t, int64_t row, int64_t n,
 #define ST_CHUNK ((size_t)4 << 20)
 typedef const void *ckpt_st_rows_fn(const void *arg, int64_t row, int64_t n,
                                     void *scratch, struct err *err);
+/* Optional, asked first: all rows are written into the file that is made, from byte `offset` on, by
+ * several processes (lookup_write_fn); *done false: they are not, and fn() is asked.
+ */
+typedef enum rc ckpt_st_write_fn(const void *arg, const char *temp, int64_t offset,
+                                 bool *done, uint32_t *crc32c, struct err *err);
 struct ckpt_st_source {
     const char *name;
     enum ckpt_st_type type;
@@ -91,6 +96,7 @@ struct ckpt_st_source {
     int64_t rows; /* rows * row_bytes bytes in all; need not be those of `dims` */
     size_t row_bytes;
     ckpt_st_rows_fn *fn;
+    ckpt_st_write_fn *write;
     const void *arg;
     /* Filled by ckpt_st_write(): */
     int64_t offset;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header says where everything will lie, so sizes are fixed before the first byte is
- * written; then each source is asked for its rows, a few MiB at a time.
+ * written; then each source is asked for its rows, a few MiB at a time, or to have them written
+ * by all processes that keep some.
  */
 #include <string.h>
 
@@ -79,7 +80,21 @@ static enum rc put(struct out *o, const void *p, size_t n, struct err *err)
     return fs_append(o->file, p, n, err);
 }
 
-static enum rc put_source(struct out *o, struct ckpt_st_source *s, struct err *err)
+/* By all that have rows of it. */
+static enum rc put_together(struct out *o, struct ckpt_st_source *s, bool *done,
+                            struct err *err)
+{
+    int64_t n = ckpt_st_source_bytes(s);
+    enum rc rc =
+        s->write(s->arg, fs_file_temp(o->file), s->offset, done, &s->crc32c, err);
+    if (rc || !*done)
+        return rc ? err_wrap(err, rc, "tensor '%s'", s->name) : rc;
+    o->sum.crc32c = hash_crc32c_join(o->sum.crc32c, s->crc32c, (uint64_t)n);
+    o->sum.bytes += n;
+    return fs_file_skip(o->file, n, err);
+}
+
+static enum rc put_rows(struct out *o, struct ckpt_st_source *s, struct err *err)
 {
     int64_t at_once = s->row_bytes ? (int64_t)(ST_CHUNK / s->row_bytes) : s->rows;
     enum rc rc = RC_OK;
@@ -95,6 +110,13 @@ static enum rc put_source(struct out *o, struct ckpt_st_source *s, struct err *e
         rc = put(o, p, (size_t)n * s->row_bytes, err);
     }
     return rc ? err_wrap(err, rc, "tensor '%s'", s->name) : RC_OK;
+}
+
+static enum rc put_source(struct out *o, struct ckpt_st_source *s, struct err *err)
+{
+    bool done = false;
+    enum rc rc = s->write ? put_together(o, s, &done, err) : RC_OK;
+    return rc || done ? rc : put_rows(o, s, err);
 }
 
 static enum rc put_all(const char *path, struct ckpt_st_source **s, size_t n,

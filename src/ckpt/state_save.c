@@ -42,6 +42,13 @@ static const void *column_rows(const void *arg, int64_t row, int64_t n, void *sc
     return lookup_image_read(image, a->column, row, n, scratch, err) ? NULL : scratch;
 }
 
+static enum rc write_column(const void *arg, const char *temp, int64_t offset, bool *done,
+                            uint32_t *crc32c, struct err *err)
+{
+    const struct column_arg *a = arg;
+    return lookup_image_write(&a->s->image, a->column, temp, offset, done, crc32c, err);
+}
+
 static const void *used_rows(const void *arg, int64_t row, int64_t n, void *scratch,
                              struct err *err)
 {
@@ -97,6 +104,7 @@ static void add_column(struct ckpt_writer *w, const struct embed_table_conf *t,
                                     .row_bytes =
                                         (size_t)col->width * ckpt_st_type_size(type),
                                     .fn = column_rows,
+                                    .write = write_column,
                                     .arg = arg};
     ckpt_add_owner(w, &arg_ops, arg);
     ckpt_add_source(w, col->state ? CKPT_OPTIMIZER : CKPT_MODEL, &source);

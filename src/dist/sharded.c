@@ -250,12 +250,14 @@ void dist_sharded_half(struct lookup *l)
 
 struct dist_traffic dist_sharded_traffic(const struct lookup *l)
 {
-    const struct dist_side *sides = ((const struct dist_sharded *)l)->sides;
+    const struct dist_sharded *x = (const struct dist_sharded *)l;
+    const struct dist_side *sides = x->sides;
     struct dist_traffic a = sides[0].exchange.traffic, b = sides[1].exchange.traffic;
     return (struct dist_traffic){.sent = a.sent + b.sent,
                                  .least = a.least + b.least,
                                  .ids = a.ids + b.ids,
-                                 .floats = a.floats + b.floats};
+                                 .floats = a.floats + b.floats,
+                                 .written = x->written};
 }
 
 /* --- as any lookup: one shard per rank --- */

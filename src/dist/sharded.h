@@ -69,8 +69,8 @@ void dist_sharded_half(struct lookup *l);
 /* Of this rank, since the start. */
 struct dist_traffic dist_sharded_traffic(const struct lookup *l);
 
-/* Snapshots of all tables are made on all ranks; rank 0 reads them, while the others
- * answer here. Rank 0 calls it when it has read all, which ends the others' call.
+/* Snapshots of all tables are made on all ranks; rank 0 reads or writes them, while the others
+ * answer, and write with it, here. Rank 0 calls it when it has all, which ends the others' call.
  */
 enum rc dist_sharded_serve(struct lookup *l, struct err *err) MUST_CHECK;
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images of tables whose rows are spread over ranks. An image is what one rank alone would
- * make of the same rows: all ranks learn which rows are used, and agree on its form. Rank
- * 0 hands out its rows: it asks all ranks for each piece that is read, and those that keep
- * the rows answer (struct request). So no rank ever holds more than its own rows and one
- * piece. Meanwhile the other ranks are in dist_sharded_serve(). Of a table that is cut by
- * columns every part is asked for on its own, and put into its columns of the piece.
+ * make of the same rows: all ranks learn which rows are used, and agree on its form. Its rows
+ * are read by rank 0, or written by all ranks (spread.h).
  *
  * Of a table with keys that are spread over ranks, rows stand in the order of key_order.h, with
  * one rank, too. Its lists are on rank 0 alone; the images of the others show what they keep.
@@ -18,250 +15,10 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "comm/comm.h"
-#include "dist/key_order.h"
 #include "dist/sharded.h"
-#include "dist/sharded_private.h"
+#include "dist/spread.h"
 
-/* A part of a table, as this rank has it. */
-struct spread_part {
-    struct dist_owner owner;
-    struct lookup_snapshot *own; /* of the rows kept here; by number, or of keys */
-    int64_t col;
-    struct lookup_column columns[LOOKUP_COLUMNS_MAX];
-};
-
-/* An image of a table of all ranks. */
-struct dist_spread {
-    struct lookup_snapshot base;
-    struct dist_sharded *x;
-    int table, n_parts;
-    struct spread_part *parts;
-    struct lookup_column columns[LOOKUP_COLUMNS_MAX];
-    unsigned char *used;                  /* of all ranks; a bit per row */
-    int64_t *places;                      /* LOOKUP_LISTED: numbers of rows */
-    int64_t *lists;                       /* of a keyed table that other ranks keep */
-    struct dist_key_order order, waiting; /* of a keyed table of several ranks */
-    int64_t *touched;                     /* ids for the next dump, of all ranks */
-    unsigned char *piece;                 /* what other ranks sent, or is sent */
-    size_t piece_room;
-    int64_t *counts; /* [2 * world] */
-};
-
-/* A piece of a table that rank 0 wants; table -1: it has all. */
-struct request {
-    int64_t table, part, column, from, n;
-};
 #define LIST_MAX ((int64_t)1 << 48) /* numbers; sums of all lists stay numbers */
-#define REQUEST_WORDS ((int64_t)(sizeof(struct request) / sizeof(int64_t)))
-
-static size_t row_bytes(const struct lookup_column *c)
-{
-    return (size_t)c->width * dtype_size(c->type);
-}
-
-static bool has_bit(const unsigned char *bits, int64_t row)
-{
-    return bits[row >> 3] >> (row & 7) & 1;
-}
-
-static bool is_ordered(const struct dist_spread *s)
-{
-    return s->parts[0].owner.classes > 0;
-}
-
-/* Rows of the image on rank 0. */
-static int64_t n_rows(const struct dist_spread *s)
-{
-    return is_ordered(s) ? s->order.n : s->base.image.n;
-}
-
-/* The table's row that is the i-th of the image, or -1: it was never used. */
-static int64_t place_of(const struct dist_spread *s, int64_t i)
-{
-    int64_t row = s->places ? s->places[i] : i;
-    return s->base.image.form == LOOKUP_KEYED || has_bit(s->used, row) ? row : -1;
-}
-
-/* Who keeps it; -1 when nobody does, so that whoever asks works it out. */
-static int keeper_of(const struct dist_spread *s, const struct spread_part *p, int64_t i)
-{
-    if (is_ordered(s))
-        return dist_key_order_keeper(&s->order, i);
-    int64_t row = place_of(s, i);
-    return row < 0 ? -1 : dist_owner_at(&p->owner, row);
-}
-
-static enum rc answer_room(struct dist_spread *s, size_t bytes, struct err *err)
-{
-    if (bytes <= s->piece_room)
-        return RC_OK;
-    mem_free(s->piece);
-    s->piece = mem_try_alloc(bytes, 1);
-    s->piece_room = s->piece ? bytes : 0;
-    return s->piece ? RC_OK
-                    : err_set(err, RC_NOMEM, "no memory for %zu bytes of rows", bytes);
-}
-
-/* Row i of the image, as this rank has it. */
-static enum rc read_own(const struct dist_spread *s, const struct spread_part *p,
-                        int column, int64_t i, void *out, struct err *err)
-{
-    const struct lookup_image *own = &p->own->image;
-    int64_t at = is_ordered(s) ? dist_key_order_place(&s->order, i)
-                 : s->places   ? s->places[i]
-                               : i;
-    return lookup_image_read(own, column, at, 1, out, err);
-}
-
-/* counts[r]: bytes that rank r sends to rank 0. */
-static void count_answer(const struct dist_spread *s, const struct request *q,
-                         size_t bytes)
-{
-    const struct spread_part *p = &s->parts[q->part];
-    memset(s->counts, 0, 2 * (size_t)p->owner.world * sizeof(*s->counts));
-    for (int64_t i = q->from; i < q->from + q->n; i++) {
-        int keeper = keeper_of(s, p, i);
-        if (keeper > 0)
-            s->counts[keeper] += (int64_t)bytes;
-    }
-}
-
-/* On a rank that was asked. */
-static enum rc answer(struct dist_spread *s, const struct request *q, struct err *err)
-{
-    const struct spread_part *p = &s->parts[q->part];
-    size_t bytes = row_bytes(&p->columns[q->column]);
-    int rank = comm_rank(s->x->comm);
-    count_answer(s, q, bytes);
-    int64_t *send = s->counts + p->owner.world, *receive = s->counts;
-    send[0] = receive[rank];
-    memset(receive, 0, (size_t)p->owner.world * sizeof(*receive));
-    enum rc rc = answer_room(s, (size_t)send[0] + 1, err);
-    unsigned char *to = s->piece;
-    for (int64_t i = q->from; i < q->from + q->n && !rc; i++) {
-        if (keeper_of(s, p, i) != rank)
-            continue;
-        rc = read_own(s, p, (int)q->column, i, to, err);
-        to += bytes;
-    }
-    return rc ? rc
-              : comm_all_to_all(s->x->comm, comm_bytes(s->piece), send, comm_bytes(NULL),
-                                receive, err);
-}
-
-static enum rc ask(const struct dist_spread *s, const struct request *q, struct err *err)
-{
-    struct request copy = *q;
-    return comm_broadcast(s->x->comm, comm_i64(&copy.table), REQUEST_WORDS, 0, err);
-}
-
-/* What the others answered, and this rank's own, in the order of the image; `step` bytes
- * from one row to the next.
- */
-static enum rc place_rows(const struct dist_spread *s, const struct request *q,
-                          size_t step, unsigned char *out, struct err *err)
-{
-    const struct spread_part *p = &s->parts[q->part];
-    size_t bytes = row_bytes(&p->columns[q->column]);
-    int64_t *at = s->counts + p->owner.world; /* where each rank's next row lies */
-    enum rc rc = RC_OK;
-    for (int r = 1; r < p->owner.world; r++)
-        at[r] = at[r - 1] + s->counts[r - 1];
-    for (int64_t i = q->from; i < q->from + q->n && !rc; i++, out += step) {
-        int keeper = keeper_of(s, p, i);
-        if (keeper <= 0) {
-            rc = read_own(s, p, (int)q->column, i, out, err);
-            continue;
-        }
-        memcpy(out, s->piece + at[keeper], bytes);
-        at[keeper] += (int64_t)bytes;
-    }
-    return rc;
-}
-
-/* On rank 0: one part of a piece into its columns. */
-static enum rc read_part(struct dist_spread *s, const struct request *q,
-                         unsigned char *out, struct err *err)
-{
-    const struct spread_part *p = &s->parts[q->part];
-    const struct lookup_column *c = &s->columns[q->column];
-    int64_t *none = s->counts + p->owner.world, total = 0;
-    enum rc rc = ask(s, q, err);
-    count_answer(s, q, row_bytes(&p->columns[q->column]));
-    for (int r = 0; r < p->owner.world; r++)
-        total += s->counts[r];
-    if (!rc)
-        rc = answer_room(s, (size_t)total + 1, err);
-    if (!rc)
-        rc = comm_all_to_all(s->x->comm, comm_bytes(NULL), none, comm_bytes(s->piece),
-                             s->counts, err);
-    out += (size_t)p->col * dtype_size(c->type);
-    return rc ? rc : place_rows(s, q, row_bytes(c), out, err);
-}
-
-/* With one rank: nobody is asked. */
-static enum rc read_alone(const struct dist_spread *s, int column, int64_t from,
-                          int64_t n, unsigned char *out, struct err *err)
-{
-    size_t bytes = row_bytes(&s->columns[column]);
-    enum rc rc = RC_OK;
-    for (int64_t i = from; i < from + n && !rc; i++, out += bytes)
-        rc = read_own(s, &s->parts[0], column, i, out, err);
-    return rc;
-}
-
-/* Rank 0 reads; the others are in dist_sharded_serve(). */
-static enum rc read_spread(const void *arg, int column, int64_t from, int64_t n,
-                           void *out, struct err *err)
-{
-    struct dist_spread *s = (struct dist_spread *)(uintptr_t)arg;
-    struct request q = {.table = s->table, .column = column, .from = from, .n = n};
-    enum rc rc = RC_OK;
-    if (comm_world(s->x->comm) == 1)
-        return read_alone(s, column, from, n, out, err);
-    for (q.part = 0; q.part < s->n_parts && !rc; q.part++)
-        rc = read_part(s, &q, out, err);
-    return rc;
-}
-
-/* The request is for rows that the image has. */
-static enum rc check_request(struct dist_sharded *x, const struct request *q,
-                             struct err *err)
-{
-    const struct dist_spread *s = x->images && q->table < lookup_n_tables(&x->wrap.lookup)
-                                      ? x->images[q->table]
-                                      : NULL;
-    if (s && q->part >= 0 && q->part < s->n_parts && q->column >= 0 &&
-        q->column < LOOKUP_COLUMNS_MAX && s->base.image.has[q->column] && q->from >= 0 &&
-        q->from <= n_rows(s) && q->n >= 0 && q->n <= n_rows(s) - q->from)
-        return RC_OK;
-    return comm_broken(x->comm, "broadcast", err,
-                       "a request for rows %jd to %jd of column %jd of table %jd",
-                       (intmax_t)q->from, (intmax_t)q->n, (intmax_t)q->column,
-                       (intmax_t)q->table);
-}
-
-enum rc dist_sharded_serve(struct lookup *l, struct err *err)
-{
-    struct dist_sharded *x = (struct dist_sharded *)l;
-    if (comm_world(x->comm) == 1)
-        return RC_OK;
-    if (comm_rank(x->comm) == 0) {
-        struct request end = {.table = -1};
-        return comm_broadcast(x->comm, comm_i64(&end.table), REQUEST_WORDS, 0, err);
-    }
-    for (;;) {
-        struct request q;
-        enum rc rc = comm_broadcast(x->comm, comm_i64(&q.table), REQUEST_WORDS, 0, err);
-        if (rc || q.table < 0)
-            return rc;
-        rc = check_request(x, &q, err);
-        if (!rc)
-            rc = answer(x->images[q.table], &q, err);
-        if (rc)
-            return rc;
-    }
-}
 
 /* --- making one --- */
 
@@ -316,7 +73,7 @@ static enum rc gather_used(struct dist_spread *s, struct err *err)
     for (int64_t r = 0; r < rows; r++)
         if (own->used && own->used[r >> 3] == 0)
             r |= 7;
-        else if ((!own->used || has_bit(own->used, r)) &&
+        else if ((!own->used || dist_has_bit(own->used, r)) &&
                  dist_owner_at(&s->parts[0].owner, r) == rank)
             s->used[r >> 3] |= (unsigned char)(1 << (r & 7));
     enum rc rc = comm_all_reduce(s->x->comm, comm_bytes(s->used), bytes, COMM_SUM, err);
@@ -342,7 +99,7 @@ static enum rc list_rows(struct dist_spread *s, int64_t n, struct err *err)
         return err_set(err, RC_NOMEM, "no memory for the numbers of %jd rows",
                        (intmax_t)n);
     for (int64_t r = 0; r < s->base.image.rows; r++)
-        if (has_bit(s->used, r))
+        if (dist_has_bit(s->used, r))
             s->places[at++] = r;
     s->base.image.form = LOOKUP_LISTED;
     s->base.image.n = n;
@@ -548,11 +305,13 @@ static enum rc fill_image(struct dist_spread *s, bool whole, struct err *err)
     *image = (struct lookup_image){.form = LOOKUP_ALL,
                                    .rows = conf->rows,
                                    .n = conf->rows,
-                                   .read = read_spread,
+                                   .read = dist_spread_read,
+                                   .write = comm_world(s->x->comm) > 1 ? dist_spread_write
+                                                                       : NULL,
                                    .arg = s};
     memcpy(image->has, own->has, sizeof(image->has));
     memcpy(image->types, own->types, sizeof(image->types));
-    if (is_ordered(s))
+    if (dist_spread_is_ordered(s))
         return fill_ordered(s, err);
     return conf->keyed.kind ? fill_keyed(s, err) : fill_numbered(s, whole, err);
 }
@@ -655,7 +414,7 @@ static enum rc keep_used(struct own_rows *o, const struct dist_owner *owner, int
     if (!o->used)
         return no_memory(rows, err);
     for (int64_t r = 0; r < rows; r++)
-        if ((!o->image->used || has_bit(o->image->used, r)) &&
+        if ((!o->image->used || dist_has_bit(o->image->used, r)) &&
             dist_owner_at(owner, r) == rank)
             o->used[r >> 3] |= (unsigned char)(1 << (r & 7));
     mine->used = o->used;

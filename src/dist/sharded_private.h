@@ -42,6 +42,8 @@ struct dist_sharded {
     struct embed_slot_ids *ids;  /* [n_slots + units]; NULL: before the first batch */
     struct view *views;          /* [n_outputs + units] */
     struct dist_spread **images; /* [tables]: that are made; NULL: none */
+    bool apart;                  /* another rank does not see files that rank 0 makes */
+    int64_t written;             /* bytes of columns in files, by this rank */
     struct dist_layout layout;
 };
 

@@ -26,6 +26,7 @@ struct dist_traffic {
     int64_t sent, least;
     int64_t ids, floats; /* distinct ids of its shards, and floats of their vectors */
     int64_t dense;       /* floats of dense gradients of a step */
+    int64_t written;     /* bytes of rows that it wrote into checkpoints */
 };
 
 static inline struct dist_shards dist_shards_of(int rank, int world, int total)

@@ -106,6 +106,16 @@ enum rc lookup_image_read(const struct lookup_image *image, int column, int64_t 
     return err_leave(&call, image->read(image->arg, column, from, n, out, err));
 }
 
+enum rc lookup_image_write(const struct lookup_image *image, int column, const char *temp,
+                           int64_t offset, bool *done, uint32_t *crc32c, struct err *err)
+{
+    struct err_call call = err_enter(err, "image", "of a table", "write");
+    *done = false;
+    return image->write ? err_leave(&call, image->write(image->arg, column, temp, offset,
+                                                        done, crc32c, err))
+                        : RC_OK;
+}
+
 int64_t lookup_list_at(const struct lookup_list *l, int64_t i)
 {
     int64_t v;

@@ -98,6 +98,14 @@ struct lookup_origin {
 typedef enum rc lookup_read_fn(const void *arg, int column, int64_t from, int64_t n,
                                void *out, struct err *err);
 
+/* All rows of a column into a file that this process makes (fs.h: fs_file_temp(), from byte
+ * `offset` on), by all processes that keep rows of the table, each some of it. *done false: one of
+ * them does not see the file, and nothing was written. *crc32c: of the bytes.
+ */
+typedef enum rc lookup_write_fn(const void *arg, int column, const char *temp,
+                                int64_t offset, bool *done, uint32_t *crc32c,
+                                struct err *err);
+
 struct lookup_image {
     enum lookup_form form;
     int64_t rows; /* of the table when the image was made */
@@ -118,6 +126,7 @@ struct lookup_image {
      */
     const struct lookup_origin *origin;
     lookup_read_fn *read;
+    lookup_write_fn *write; /* optional; of rows that other processes keep */
     const void *arg;
 };
 
@@ -269,6 +278,10 @@ void lookup_snapshot_release(struct lookup_snapshot *s); /* NULL is fine */
 enum rc lookup_snapshot_detach(struct lookup_snapshot *s, struct err *err) MUST_CHECK;
 enum rc lookup_image_read(const struct lookup_image *image, int column, int64_t from,
                           int64_t n, void *out, struct err *err) MUST_CHECK;
+/* As lookup_write_fn says; *done is false without one. */
+enum rc lookup_image_write(const struct lookup_image *image, int column, const char *temp,
+                           int64_t offset, bool *done, uint32_t *crc32c,
+                           struct err *err) MUST_CHECK;
 /* Rows that the image leaves out are unused afterwards. E2306: the image is not of such a
  * table, and the table is as it was. On another failure (E2303 of keys, RC_NOMEM, or what
  * image->read() says) the table is empty or holds a part.

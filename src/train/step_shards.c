@@ -133,7 +133,8 @@ struct dist_traffic train_shard_step_traffic(const struct train_session *s)
                                  .least = t.least + rows.least,
                                  .ids = rows.ids,
                                  .floats = rows.floats,
-                                 .dense = t.dense};
+                                 .dense = t.dense,
+                                 .written = rows.written};
 }
 
 const struct train_feed *train_shard_step_feed(const struct train_shard_step *x)

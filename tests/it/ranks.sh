@@ -274,6 +274,22 @@ PY
     [ "$(grep -c 'error\[' .err)" = 1 ] || { fail "not one message:"; show .err; }
 }
 
+# A disk that only the first rank has: it then writes all.
+checkpoints_need_no_disk_that_all_ranks_share()
+{
+    config && data
+    mkdir apart t && cp c.config apart/
+    sed -i 's,eval_input_path: "data/eval",,' c.config apart/c.config
+    set -- --train-input "$PWD/data/train" --set data_config.batch_size=64 --set train_config.save_checkpoints_steps=5 --shards 2
+    run "$TRAINYARD" train c.config --model-dir one "$@"
+    status 0
+    TMPDIR=$PWD/t run timeout 100 mpirun --oversubscribe --bind-to none -n 1 "$TRAINYARD" train c.config --model-dir m "$@" \
+        : -n 1 -wdir "$PWD/apart" "$TRAINYARD" train c.config --model-dir m "$@"
+    status 0
+    same_end one m
+    [ ! -e apart/m/manifest.json ] && ! ls apart/m/model.ckpt-* >/dev/null 2>&1 || fail "the other rank has a checkpoint"
+}
+
 shards_stay_as_they_are()
 {
     config && data
@@ -460,6 +476,7 @@ tap_cases \
     predictions_are_the_same_files_on_any_number_of_ranks \
     grouped_metrics_are_merged_exactly \
     evaluations_are_those_of_one_process \
+    checkpoints_need_no_disk_that_all_ranks_share \
     shards_stay_as_they_are \
     ranks_that_differ_are_refused \
     a_rank_that_fails_ends_all_with_one_message \

@@ -3,6 +3,7 @@
  * same bytes on any number of ranks and threads; and several shards train as one batch of
  * all their rows does.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -40,6 +41,8 @@ struct run {
     bool resumes;
     uint64_t most;  /* steps; 0: all */
     int64_t passes; /* over the rows; 0: one */
+    bool no_room;   /* on the disk, for this rank */
+    pthread_t self;
     double losses[4 * STEPS];
     uint64_t steps, rows;
     enum rc rc;
@@ -182,6 +185,7 @@ static void *run_main(void *arg)
                                        .local = r->local,
                                        .half_wire = r->half,
                                        .shards = r->shards};
+    r->self = pthread_self();
     rows_conf(r->config, &conf, &diags);
     r->rc = pool_create(r->threads ? r->threads : 1, &pool, &r->err);
     so.pool = pool;
@@ -715,6 +719,72 @@ static void a_rank_that_fails_ends_the_others(void)
     leave_temp(top);
 }
 
+/* Each about as much of the tables. */
+static void all_ranks_write_a_checkpoint(void)
+{
+    char *top = enter_temp(), *config = placed("adagrad_optimizer", "table_wise", "");
+    write_rows("rows.csv", 4 * BATCH * 3);
+    struct run one = {
+        .config = config, .input = "rows.csv", .model_dir = "one", .shards = 4};
+    run_main(&one);
+    CHECK_INT(one.traffic.written, 0); /* nobody to share it with */
+    for (int world = 2; world <= 4; world++) {
+        struct run ranks[WORLD_MAX] = {0};
+        char *dir = mem_printf("w%d", world);
+        int64_t all = 0;
+        for (int r = 0; r < world; r++)
+            ranks[r] = (struct run){.config = config,
+                                    .input = "rows.csv",
+                                    .model_dir = dir,
+                                    .places = true,
+                                    .shards = 4};
+        run_ranks(ranks, world);
+        for (int r = 0; r < world; r++)
+            all += ranks[r].traffic.written;
+        CHECK(all > 2 * (200 * 256 + 500 * 384) * 4);
+        for (int r = 0; r < world; r++) {
+            printf("# rank %d of %d wrote %jd of %jd bytes\n", r, world,
+                   (intmax_t)ranks[r].traffic.written, (intmax_t)all);
+            CHECK(ranks[r].traffic.written > all / world / 2 &&
+                  ranks[r].traffic.written < all / world * 2);
+        }
+        compare("one", dir, true);
+        mem_free(dir);
+    }
+    mem_free(config);
+    leave_temp(top);
+}
+
+static int no_room(void *arg, enum fs_call call)
+{
+    const struct run *r = arg;
+    return call == FS_WRITE && pthread_equal(pthread_self(), r->self) ? ENOSPC : 0;
+}
+
+static void a_rank_that_cannot_write_ends_the_others(void)
+{
+    char *top = enter_temp(), *config = placed("adagrad_optimizer", "row_wise", "");
+    struct err err = {0};
+    int64_t step = 0;
+    write_rows("rows.csv", 2 * BATCH * 3);
+    struct run ranks[2];
+    for (int r = 0; r < 2; r++)
+        ranks[r] = (struct run){
+            .config = config, .input = "rows.csv", .model_dir = "m", .shards = 2};
+    fs_set_hook(no_room, &ranks[1]);
+    run_ranks(ranks, 2);
+    fs_set_hook(NULL, NULL);
+    CHECK_INT(ranks[1].rc, RC_IO);
+    CHECK_HAS(ranks[1].err.msg, ".ty-");
+    CHECK_HAS(ranks[1].err.msg, "cannot write: No space left on device");
+    CHECK_INT(ranks[0].err.code, E2501);
+    CHECK_HAS(ranks[0].err.msg, "rank 1 of 2 gave up: ");
+    CHECK_HAS(ranks[0].err.msg, "No space left on device");
+    CHECK(ckpt_latest("m", &step, &err) == RC_OK && step == -1);
+    mem_free(config);
+    leave_temp(top);
+}
+
 static const struct tap_case cases[] = {
     TAP(deepfm_with_keys_has_the_same_bytes_on_any_ranks),
     TAP(din_has_the_same_bytes_on_any_ranks),
@@ -733,5 +803,7 @@ static const struct tap_case cases[] = {
     TAP(uneven_shards_train_as_one_batch),
     TAP(a_run_goes_on_with_another_number_of_ranks),
     TAP(a_rank_that_fails_ends_the_others),
+    TAP(all_ranks_write_a_checkpoint),
+    TAP(a_rank_that_cannot_write_ends_the_others),
 };
 TAP_MAIN(cases)
