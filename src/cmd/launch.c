@@ -29,7 +29,7 @@
 
 struct launch_conf {
     int64_t nproc_per_node, max_restarts, node_rank, master_port;
-    const char *log_dir, *nnodes, *master_addr, *rdzv_id, *rdzv_endpoint, *agent;
+    const char *bind, *log_dir, *nnodes, *master_addr, *rdzv_id, *rdzv_endpoint, *agent;
 };
 
 static const struct opt opts[] = {
@@ -40,6 +40,10 @@ static const struct opt opts[] = {
          struct launch_conf, max_restarts, "0", 0, 1000000,
          "restart a failed run up to N times; training resumes from its last checkpoint"),
      .meta = "N"},
+    {OPT_CHOICE(
+        struct launch_conf, bind, "cores", "cores|none",
+        "cores: each rank runs on its share of the processors, as long as there are "
+        "as many processors as ranks")},
     {OPT_TEXT(struct launch_conf, log_dir, NULL,
               "also write what each rank prints to DIR/rank-N.log"),
      .meta = "DIR"},
@@ -187,6 +191,7 @@ static void add_mpirun(const struct launcher *l, const char *hosts, word_vec *v)
         add_variable(v, "TRAINYARD_SHARDS", ranks);
     }
     add_variable(v, "TRAINYARD_LAUNCH_STATE", l->state);
+    add_variable(v, "TRAINYARD_BIND", l->conf->bind);
     if (l->log_dir)
         add_variable(v, "TRAINYARD_LOG_DIR", l->log_dir);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which environment a launcher gives its processes: Open MPI's mpirun, and srun with
- * PMIx. A rank that fails tells the others why and stays a moment, so that rank 0 has
+/* Which environment a launcher gives its processes: Open MPI's mpirun, srun with PMIx or PMI2,
+ * and mpirun of MPICH, whose ranks do not reach each other here and are told so. A rank that fails tells the others why and stays a moment, so that rank 0 has
  * printed the reason before the launcher sees a process end and kills the rest.
  */
 #include "cmd/ranks.h"
@@ -9,10 +9,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/cpu_share.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -33,14 +35,19 @@ static uint64_t number_of(const char *name, uint64_t none)
 /* Processes that were started together, as far as the environment tells. */
 static void look_around(struct cmd_ranks *r)
 {
-    *r = (struct cmd_ranks){.world = 1, .here = 1, .said = -1};
+    *r = (struct cmd_ranks){.world = 1, .here = 1, .place = -1, .said = -1};
     if (getenv("OMPI_COMM_WORLD_SIZE")) {
         r->world = (int)number_of("OMPI_COMM_WORLD_SIZE", 1);
         r->rank = (int)number_of("OMPI_COMM_WORLD_RANK", 0);
         r->here = (int)number_of("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+        r->place = (int)number_of("OMPI_COMM_WORLD_LOCAL_RANK", UINT64_MAX);
     } else if (getenv("PMIX_RANK") && getenv("SLURM_NTASKS")) {
         r->world = (int)number_of("SLURM_NTASKS", 1);
         r->rank = (int)number_of("PMIX_RANK", 0);
+        r->here = (int)number_of("SLURM_NTASKS_PER_NODE", 1);
+    } else if (getenv("PMI_RANK") && getenv("PMI_SIZE")) {
+        r->world = (int)number_of("PMI_SIZE", 1);
+        r->rank = (int)number_of("PMI_RANK", 0);
         r->here = (int)number_of("SLURM_NTASKS_PER_NODE", 1);
     }
 }
@@ -120,6 +127,17 @@ static void stay(struct cmd_ranks *r)
     speak(r);
 }
 
+/* Before threads start. Where `launch` was not asked, whoever started the ranks binds them. */
+static void take_share(struct cmd_ranks *r)
+{
+    const char *bind = getenv("TRAINYARD_BIND");
+    int share = cpu_count() / (r->here > 0 ? r->here : 1);
+    r->share = share > 0 ? share : 1;
+    if (r->launched && r->place >= 0 && r->place < r->here &&
+        !(bind && strcmp(bind, "none") == 0))
+        (void)!cpu_share_take(r->place, r->here);
+}
+
 enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
 {
     uint64_t seconds = number_of("PROCESS_GROUP_TIMEOUT_SECONDS", 0);
@@ -130,6 +148,7 @@ enum rc cmd_ranks_open(struct cmd_ranks *r, struct err *err)
     if (r->rank > 0)
         fall_silent(r);
     map_step(r);
+    take_share(r);
     r->shards = (int)number_of("TRAINYARD_SHARDS", 0);
     struct comm_conf conf = {
         .rank = r->rank, /* a comm that says otherwise was started by somebody else */
@@ -156,10 +175,7 @@ bool cmd_ranks_idle(void)
 
 int cmd_ranks_threads(const struct cmd_ranks *r, int64_t asked)
 {
-    int share = cpu_count() / (r->here > 0 ? r->here : 1);
-    if (asked > 0 || r->world <= 1)
-        return (int)asked;
-    return share > 0 ? share : 1;
+    return asked > 0 || r->world <= 1 ? (int)asked : r->share;
 }
 
 /* "rank 1 of 4 gave up: host h, step 3: ..."; messages from other ranks say so already. */

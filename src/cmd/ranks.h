@@ -25,6 +25,8 @@ struct cmd_ranks {
     struct comm *comm; /* NULL: this process is alone */
     int rank, world;
     int here;      /* ranks on this machine */
+    int place;     /* among them; -1: not known */
+    int share;     /* processors for each of them */
     int said;      /* where ranks but 0 would print: a copy of stderr; -1: none */
     bool logs;     /* this rank prints to a file of its own */
     int shards;    /* where neither the checkpoint nor the user says; 0: one per rank */

@@ -213,6 +213,10 @@ a_launcher_of_another_mpi_is_refused()
     run env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 "$TRAINYARD" train c.config --model-dir m
     status 2
     err_has "error[E2504]: 4 processes were started as one run: the launcher started rank 0 of 4, but MPI sees rank 0 of 1"
+    # srun with PMI2, mpirun of MPICH
+    run env PMI_SIZE=3 PMI_RANK=0 PMI_FD=99 "$TRAINYARD" train c.config --model-dir m
+    [ "$got" != 0 ] || fail "it trained alone"
+    err_has "error[E2504]: 3 processes were started as one run: "
     [ -e m ] && fail "it began to train"
 }
 
@@ -237,6 +241,32 @@ progress_names_the_slowest_rank()
     grep -q slowest_rank .err && fail "of one process"
 }
 
+# cpus N: the processors of rank N
+cpus() { sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$(rank_pid "$1")/status"; }
+
+# bound ARG...: the processors of the two ranks of a launched run, in a and b
+bound()
+{
+    launched --nproc-per-node 2 "$@" train c.config --model-dir m --continue "${long[@]}"
+    appears m/model.ckpt-20
+    a=$(cpus 0) b=$(cpus 1)
+    kill -TERM "$launcher"
+    wait "$launcher" || { fail "exit status $?"; show log; }
+}
+
+ranks_of_a_launcher_run_on_their_own_processors()
+{
+    [ "$(nproc)" -ge 2 ] || skip "one processor"
+    local a b mine
+    mine=$(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status)
+    long_run
+    bound
+    [ -n "$a" ] && [ -n "$b" ] && [ "$a" != "$b" ] && [ "$a" != "$mine" ] || fail "rank 0 on $a, rank 1 on $b of $mine"
+    rm -rf m
+    bound --bind none
+    [ "$a" = "$mine" ] && [ "$b" = "$mine" ] || fail "rank 0 on $a, rank 1 on $b, not on $mine"
+}
+
 tap_cases \
     a_rank_that_is_killed_is_named \
     a_rank_that_stops_is_noticed_within_ten_seconds \
@@ -249,4 +279,5 @@ tap_cases \
     torchrun_starts_again_too \
     a_launcher_of_another_mpi_is_refused \
     a_wrong_config_is_not_tried_again \
-    progress_names_the_slowest_rank
+    progress_names_the_slowest_rank \
+    ranks_of_a_launcher_run_on_their_own_processors
