@@ -25,21 +25,12 @@ static unsigned kinds_of(const struct pc_ParameterConstraints *c)
     return bits;
 }
 
-static unsigned kernels_of(const struct pc_ParameterConstraints *c)
-{
-    unsigned bits = 0;
-    for (int64_t i = 0; i < c->n_compute_kernels; i++)
-        bits |= 1u << dist_kernel_find(c->compute_kernels[i]);
-    return bits & ~(1u << DIST_KERNELS); /* key_value is a kind of keyed table */
-}
-
 /* Of several features of one table the first that has limits counts. */
 static void limit(struct dist_plan_table *t, const struct pc_ParameterConstraints *c)
 {
     if (!c || t->keyed)
         return;
     t->kinds = t->kinds ? t->kinds : kinds_of(c);
-    t->kernels = t->kernels ? t->kernels : kernels_of(c);
 }
 
 static void add_tables(struct train_placement *p, const struct lookup *l)

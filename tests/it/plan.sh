@@ -95,6 +95,9 @@ tables_are_placed_on_ranks()
     run "$TRAINYARD" plan c.config --memory 1g --ranks 4 --hosts 2 --json \
         --edit-config-json '{"train_config.global_embedding_constraints": "sharding_types: \"table_row_wise\""}'
     json 'all(t["sharding_type"] == "table_row_wise" and len({s["rank"] // 2 for s in t["shards"]}) == 1 for t in d["placement"]["tables"])'
+    run "$TRAINYARD" check c.config --set 'train_config.global_embedding_constraints.compute_kernels=["fused_uvm"]'
+    out_or_err="$(cat .out .err)"
+    [[ "$out_or_err" = *"warning[E0208]: 'compute_kernels' has no effect"* ]] || fail "it is not said that kinds of memory have no effect"
     run "$TRAINYARD" plan c.config --ranks 5 --hosts 2
     [ "$got" != 0 ] || fail "5 ranks on 2 hosts"
     err_has "--hosts 2: 5 ranks cannot be spread evenly over them"
