@@ -41,9 +41,9 @@ static enum rc print_result(const struct parity_conf *c,
     if (c->json) {
         buf_printf(
             &b,
-            "{\"rows\": %jd, \"features\": %zu, \"outputs\": %zu, \"largest\": %s, "
-            "\"where\": ",
-            (intmax_t)r->rows, r->features, r->outputs, text);
+            "{\"rows\": %jd, \"features\": %zu, \"outputs\": %zu, \"tolerance\": %g, "
+            "\"largest\": %s, \"where\": ",
+            (intmax_t)r->rows, r->features, r->outputs, tolerance, text);
         buf_json_str(&b, r->where, strlen(r->where));
         buf_puts(&b, "}\n");
     } else {

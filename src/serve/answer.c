@@ -12,11 +12,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "serve/server_private.h"
 
 #define LOG_AREA "serve"
+#define SAMPLES_MOST ((size_t)16 << 20)
 
 static void put_str(struct buf *b, const char *key, const char *value)
 {
@@ -171,6 +173,44 @@ static void put_model(struct serve_server *s, const struct serve_version *v,
     mem_free(outputs);
 }
 
+/* Lines of JSON become a list of their objects. False: there is no such file. */
+static bool put_lines(struct buf *b, const char *dir, const char *name)
+{
+    char *path = fs_join(dir, name), *text = NULL;
+    size_t n = 0;
+    bool first = true;
+    bool there = fs_read(path, SAMPLES_MOST, &text, &n, NULL) == RC_OK;
+    struct str rest = str_of(there ? text : "", n), line;
+    buf_putc(b, '[');
+    while (rest.n && str_split(&rest, '\n', &line)) {
+        if (!line.n)
+            continue;
+        buf_puts(b, first ? "" : ",\n");
+        buf_add(b, line.p, line.n);
+        first = false;
+    }
+    buf_putc(b, ']');
+    mem_free(path);
+    mem_free(text);
+    return there;
+}
+
+/* Rows to try, and what the export made of them when it was made. */
+static void put_samples(const struct serve_version *v, struct serve_answer *a)
+{
+    const char *dir = serve_version_dir(v);
+    struct buf *b = &a->body;
+    buf_putc(b, '{');
+    put_version(v, b);
+    buf_puts(b, ", \"rows\": ");
+    bool there = put_lines(b, dir, "samples.jsonl");
+    buf_puts(b, ",\n \"outputs\": ");
+    there = put_lines(b, dir, "samples.outputs.jsonl") && there;
+    buf_puts(b, "}\n");
+    if (!there)
+        serve_answer_error(a, 404, E2107, "the export has no sample rows as JSON");
+}
+
 void serve_answer_get(struct serve_server *s, const char *path, struct serve_answer *a)
 {
     struct serve_version *v = serve_versions_hold(s->versions);
@@ -182,6 +222,8 @@ void serve_answer_get(struct serve_server *s, const char *path, struct serve_ans
         buf_puts(&a->body, "}\n");
     } else if (strcmp(path, "/model") == 0) {
         put_model(s, v, &a->body);
+    } else if (strcmp(path, "/samples") == 0) {
+        put_samples(v, a);
     } else if (strcmp(path, "/metrics") == 0) {
         a->type = "text/plain; version=0.0.4";
         serve_metrics_print(&s->metrics, &a->body);

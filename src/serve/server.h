@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve/server.h - scores over HTTP: POST /score, GET /model, /healthz, /metrics, POST
+/* serve/server.h - scores over HTTP: POST /score, GET /model, /samples, /healthz, /metrics, POST
  * /reload. docs/serving.md has the requests and answers.
  */
 #ifndef SERVE_SERVER_H

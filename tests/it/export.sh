@@ -49,6 +49,9 @@ export_writes_a_directory_that_is_whole()
     out_has model.onnx
     out_has pipeline.config
     out_has samples.parquet
+    check "rows as JSON" [ "$(wc -l <x/samples.jsonl)" = 32 ]
+    check "and outputs" [ "$(wc -l <x/samples.outputs.jsonl)" = 32 ]
+    grep -q '"samples.outputs.jsonl"' x/manifest.json || fail "the manifest lacks the samples"
     out_has tables.safetensors
     out_has pids_
     run cat x/manifest.json

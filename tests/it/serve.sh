@@ -110,12 +110,18 @@ PY
     json 'd["items"] == 0 and d["outputs"]["probs"] == []'
     run curl -s "$url/model"
     json '{"name": "cate_id", "type": "int64"} in d["columns"] and d["outputs"][1]["name"] == "probs"'
+    run curl -s "$url/samples"
+    json 'len(d["rows"]) == len(d["outputs"]) == 32 and "cate_id" in d["rows"][0]'
+    python3 -c 'import json, sys; d = json.load(open(".out")); json.dump({"items": d["rows"]}, open("rows.json", "w")); json.dump(d["outputs"], open("want.json", "w"))'
+    run curl -s -d @rows.json "$url/score"
+    python3 -c 'import json; got = json.load(open(".out"))["outputs"]["probs"]; want = [w["probs"] for w in json.load(open("want.json"))]; \
+assert max(abs(a - b) for a, b in zip(got, want)) < 1e-6 and len(got) == 32, (got, want)' || fail "the samples are scored otherwise"
     run curl -s "$url/healthz"
     json 'd["status"] == "ok" and len(d["version"]) == 16'
     run curl -s "$url/metrics"
-    out_has 'trainyard_requests_total{result="ok"} 3'
-    out_has 'trainyard_items_total 201'
-    out_has 'trainyard_request_seconds_count 3'
+    out_has 'trainyard_requests_total{result="ok"} 4'
+    out_has 'trainyard_items_total 233'
+    out_has 'trainyard_request_seconds_count 4'
     out_has 'trainyard_model_info{model="multi_tower_din"'
     finish
 }

@@ -9,6 +9,8 @@
  *     model.onnx           the graph behind the embeddings
  *     samples.parquet      some rows,
  *     samples.safetensors  and what graph and model make of them
+ *     samples.jsonl        the same rows as requests have them,
+ *     samples.outputs.jsonl  and what the model makes of each
  *     scripted_model.pt    TorchScript, with features.safetensors; when it is asked for
  *
  * docs/export.md has the form in full. A directory appears under its name when all of it

@@ -16,6 +16,8 @@
 #define EXPORT_ONNX "model.onnx"
 #define EXPORT_ROWS "samples.parquet"
 #define EXPORT_SAMPLES "samples.safetensors"
+#define EXPORT_ROWS_JSON "samples.jsonl"
+#define EXPORT_OUTPUTS_JSON "samples.outputs.jsonl"
 #define EXPORT_FEATURES "features.safetensors"
 
 /* Models of two towers have a graph for each, beside the whole. */
@@ -46,6 +48,13 @@ enum rc train_export_put_samples(struct train_session *s,
 /* Runs them again. RC_FORMAT E2005. */
 enum rc train_export_check_samples(struct train_session *s, const char *dir,
                                    struct err *err) MUST_CHECK;
+
+/* samples_json.c: the rows, of which the scorer made its last outputs, as EXPORT_ROWS_JSON, and
+ * those outputs as EXPORT_OUTPUTS_JSON. Neither where JSON lines have no form for a column.
+ */
+struct train_scorer;
+enum rc train_export_put_samples_json(const struct train_scorer *s, const struct batch *b,
+                                      const char *dir, struct err *err) MUST_CHECK;
 
 /* samples_features.c: the features of rows as EXPORT_FEATURES, in the names of TorchEasyRec's
  * batches: <feature>.values, .lengths, .weights, .key_lengths.

@@ -256,6 +256,8 @@ enum rc train_export_put_samples(struct train_session *s,
     if (!rc)
         rc = write_rows(b, dir, err);
     if (!rc)
+        rc = train_export_put_samples_json(scorer, b, dir, err);
+    if (!rc)
         *rows = b->n;
     train_scorer_destroy(scorer);
     dataset_close(data);
