@@ -36,6 +36,7 @@
 #include "tune/retain.h"
 
 #define LOG_AREA "server"
+#define SERVING_TOKEN_MAX 4096
 
 struct server_conf {
     struct job_where where;
@@ -49,7 +50,7 @@ struct server_conf {
     struct opt_list host, runs, serving;
     int64_t threads, max_body, user_storage, user_jobs, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
-    const char *advertise, *peer_ca, *artifacts;
+    const char *advertise, *peer_ca, *artifacts, *serving_token_file;
     bool no_queue;
     struct server_isolate_conf jobs;
     const struct server_hook *hook; /* not a flag; NULL: the server greets */
@@ -112,6 +113,13 @@ static const struct opt opts[] = {
               "directory whose training runs the console shows to everybody who may log "
               "in"),
      .meta = "DIR"},
+    {OPT_LIST(struct server_conf, serving,
+              "model server (`trainyard serve`) that the console shows under this name, "
+              "and lets submitters send requests to"),
+     .meta = "NAME=URL"},
+    {OPT_TEXT(struct server_conf, serving_token_file, NULL,
+              "file with the token that model servers ask for"),
+     .meta = "FILE"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
     {OPT_TEXT(struct server_conf, policy, NULL,
               "file that says what jobs of each role may request; see docs/server.md"),
@@ -313,9 +321,25 @@ struct server_parts {
     struct cmd_place p;
     struct server_isolate isolate;
     struct team_policy *policy;
-    char *artifacts, *experiments;
+    char *artifacts, *experiments, *serving_token;
     const char **hosts, **runs, **serving;
 };
+
+static void forget_token(char *token)
+{
+    if (token)
+        explicit_bzero(token, strlen(token));
+    mem_free(token);
+}
+
+/* NULL behind the last; texts are borrowed. */
+static const char **list_of(const struct opt_list *given)
+{
+    const char **all = mem_calloc(given->n + 1, sizeof(*all));
+    for (size_t i = 0; i < given->n; i++)
+        all[i] = given->at[i];
+    return all;
+}
 
 static void close_parts(struct server_parts *s)
 {
@@ -326,6 +350,7 @@ static void close_parts(struct server_parts *s)
         mem_free((void *)(uintptr_t)s->runs[i]);
     mem_free(s->runs);
     mem_free(s->serving);
+    forget_token(s->serving_token);
     server_isolate_release(&s->isolate);
     team_policy_close(s->policy);
     cmd_place_close(&s->p);
@@ -348,6 +373,26 @@ static enum rc find_runs(const struct opt_list *given, const char ***out, struct
     return RC_OK;
 }
 
+static enum rc read_serving_token(const char *path, char **out, struct err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    enum rc rc = fs_read(path, SERVING_TOKEN_MAX, &text, &n, err);
+    if (rc)
+        return err_wrap(err, rc, "--serving-token-file");
+    struct str s = str_trim(str_of(text, n));
+    bool good = s.n > 0;
+    for (size_t i = 0; i < s.n; i++)
+        good = good && (unsigned char)s.p[i] > ' ' && (unsigned char)s.p[i] < 0x7f;
+    if (good)
+        *out = mem_strndup(s.p, s.n);
+    explicit_bzero(text, n);
+    mem_free(text);
+    return good ? RC_OK
+                : err_coded(err, RC_INVAL, E5040,
+                            "--serving-token-file %.300s: a token is one word", path);
+}
+
 static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
                           struct err *err)
 {
@@ -368,13 +413,11 @@ static enum rc open_parts(const struct server_conf *c, struct server_parts *s,
         rc = job_space_keep(s->p.p.dir, c->min_free, err);
     if (!rc)
         rc = job_space_keep_log(s->p.p.dir, c->job_log_size, err);
-    s->hosts = mem_calloc(c->host.n + 1, sizeof(*s->hosts));
-    for (size_t i = 0; i < c->host.n; i++)
-        s->hosts[i] = c->host.at[i];
+    s->hosts = list_of(&c->host);
     s->experiments = http_experiments_dir(c->experiments);
-    s->serving = mem_calloc(c->serving.n + 1, sizeof(*s->serving));
-    for (size_t i = 0; i < c->serving.n; i++)
-        s->serving[i] = c->serving.at[i];
+    s->serving = list_of(&c->serving);
+    if (!rc && c->serving_token_file)
+        rc = read_serving_token(c->serving_token_file, &s->serving_token, err);
     return rc ? rc : find_runs(&c->runs, &s->runs, err);
 }
 
@@ -395,6 +438,7 @@ static struct api_options api_options_of(const struct server_conf *c,
         .experiments = s->experiments,
         .runs = s->runs,
         .serving = s->serving,
+        .serving_token = s->serving_token,
         .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
         .max_body = c->max_body,
         .user_storage = c->user_storage,
@@ -511,7 +555,14 @@ enum rc server_check(const void *conf, struct err *err)
     if (!c->tls_cert != !c->tls_key)
         return err_coded(err, RC_INVAL, E5002,
                          "--tls-cert and --tls-key must be given together");
-    return api_check(&o, err);
+    o.serving = list_of(&c->serving);
+    enum rc rc = api_check(&o, err);
+    char *token = NULL;
+    if (!rc && c->serving_token_file)
+        rc = read_serving_token(c->serving_token_file, &token, err);
+    forget_token(token);
+    mem_free((void *)(uintptr_t)o.serving);
+    return rc;
 }
 
 enum rc server_run_with(const struct opt_args *flags, const struct server_hook *hook,

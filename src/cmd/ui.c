@@ -41,6 +41,10 @@ static const struct opt opts[] = {
               "directory of experiments to show; default: that of `trainyard tune`, "
               "~/nni-experiments"),
      .meta = "DIR"},
+    {OPT_LIST(struct ui_conf, serving,
+              "model server (`trainyard serve`) that the console shows under this name, "
+              "and sends requests to"),
+     .meta = "NAME=URL"},
     JOB_WHERE_OPTS(struct ui_conf),
     {0},
 };

@@ -81,6 +81,8 @@ static enum rc find_route(struct http_call *c, struct err *err)
     struct buf allow;
     const char *method = c->type; /* kept there until there is an answer */
     enum rc rc = http_target_parse(c->uri, &c->arena, &c->target, err);
+    if (rc && strlen(c->uri) > TARGET_BYTES_MAX)
+        c->status = 414;
     if (rc)
         return rc;
     buf_init(&allow, 1000);

@@ -35,7 +35,8 @@ struct api_options {
         *runs; /* directories of training runs to show, NULL behind the last */
     const char *const
         *serving; /* "NAME=URL" of model servers to show, NULL behind the last */
-    const char *experiments; /* directory of experiments' folders; NULL: none */
+    const char *serving_token; /* for them; NULL: they ask for none */
+    const char *experiments;   /* directory of experiments' folders; NULL: none */
     int threads;
     int64_t max_body;           /* bytes of a request */
     int64_t user_storage;       /* bytes that one user may store; 0: no limit */

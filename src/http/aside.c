@@ -51,12 +51,21 @@ bool http_aside_wants(const struct http_call *c)
 
 bool http_aside_is(const struct http_route *r)
 {
-    static http_route_fn *const all[] = {http_get_login,           http_login,
-                                         http_ask_device,          http_create_model,
-                                         http_delete_job,          http_collect_storage,
-                                         http_list_series,         http_list_training,
-                                         http_get_training,        http_get_job_training,
-                                         http_list_training_series};
+    static http_route_fn *const all[] = {http_get_login,
+                                         http_login,
+                                         http_ask_device,
+                                         http_create_model,
+                                         http_delete_job,
+                                         http_collect_storage,
+                                         http_list_series,
+                                         http_list_training,
+                                         http_get_training,
+                                         http_get_job_training,
+                                         http_list_training_series,
+                                         http_get_serving,
+                                         http_get_serving_counters,
+                                         http_get_serving_samples,
+                                         http_score_serving};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (r->fn == all[i])
             return true;

@@ -86,17 +86,19 @@ static void take_filter(struct http_call *c, struct store_filter *f)
     const struct node *q = c->query;
     const char *label = http_schema_text(q, "label", NULL);
     const char *eq = label ? strchr(label, '=') : NULL;
-    *f = (struct store_filter){.states = http_schema_text(q, "state", NULL),
-                               .owner = http_schema_text(q, "owner", NULL),
-                               .project = http_schema_text(q, "project", NULL),
-                               .queue = http_schema_text(q, "queue", NULL),
-                               .backend = http_schema_text(q, "backend", NULL),
-                               .name = http_schema_text(q, "name", NULL),
-                               .id = http_schema_text(q, "id", NULL),
-                               .since = http_schema_time(q, "since"),
-                               .until = http_schema_time(q, "until"),
-                               .before = http_schema_int(q, "cursor", 0),
-                               .limit = (size_t)http_schema_int(q, "limit", PAGE) + 1};
+    *f =
+        (struct store_filter){.states = http_schema_text(q, "state", NULL),
+                              .owner = http_schema_text(q, "owner", NULL),
+                              .project = http_schema_text(q, "project", NULL),
+                              .queue = http_schema_text(q, "queue", NULL),
+                              .backend = http_schema_text(q, "backend", NULL),
+                              .name = http_schema_text(q, "name", NULL),
+                              .id = http_schema_text(q, "id", NULL),
+                              .without_label = http_schema_text(q, "without_label", NULL),
+                              .since = http_schema_time(q, "since"),
+                              .until = http_schema_time(q, "until"),
+                              .before = http_schema_int(q, "cursor", 0),
+                              .limit = (size_t)http_schema_int(q, "limit", PAGE) + 1};
     if (label)
         f->label_key =
             arena_strndup(&c->arena, label, eq ? (size_t)(eq - label) : strlen(label));

@@ -156,3 +156,14 @@ static const struct http_schema_item ModelNew_items[] = {
     ITEM(note, STRING, "for people", .min = 0, .max = 1000),
     {0}};
 TABLE(ModelNew, "a new version of a model");
+
+static const struct http_schema_item Serving_items[] = {
+    ITEM(name, STRING, "as --serving calls it", MUST),
+    ITEM(url, STRING, "where it answers", MUST),
+    {0}};
+TABLE(Serving, "a model server");
+
+static const struct http_schema_item ServingList_items[] = {
+    ITEM(serving, LIST, "in the order of the flags", .of = &http_schema_Serving, MUST),
+    {0}};
+TABLE(ServingList, "model servers that this server was told of");

@@ -56,6 +56,8 @@ static const struct http_schema_item JobQuery_items[] = {
     ITEM(name, STRING, "names that hold this text"),
     ITEM(id, STRING, "ids that begin so"),
     ITEM(label, STRING, "NAME or NAME=VALUE"),
+    ITEM(without_label, STRING,
+         "only jobs without a label of this name; trials have one named experiment"),
     ITEM(since, TIME, "created then or later"),
     ITEM(until, TIME, "created before"),
     ITEM(cursor, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of answers about training runs, and of the stream of changes. */
+/* Shapes of answers about training runs, the stream of changes, and where jobs run. */
 #include "http/schemas_private.h"
 
 static const struct http_schema_item TrainingLine_items[] = {
@@ -62,3 +62,38 @@ const struct http_schema_table http_schema_Changes = {
         "text that is another one when that list has changed",
     .kind = SCHEMA_PAGE,
     .json = "{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"};
+
+#define CAPACITY                                              \
+    ITEM(cpu_milli, INT, "thousandths of a processor", MUST), \
+        ITEM(memory, INT, "bytes", MUST), ITEM(gpu, INT, "GPUs", MUST)
+
+static const struct http_schema_item Capacity_items[] = {CAPACITY, {0}};
+TABLE(Capacity, "what a machine gives to jobs");
+
+static const struct http_schema_item ClusterUse_items[] = {
+    ITEM(machine, STRING, "and directory of the server that runs them", MUST),
+    ITEM(backend, STRING, "local, container, slurm, kubernetes", MUST),
+    ITEM(waiting, INT, "jobs that have no place yet", MUST),
+    ITEM(running, INT, "jobs that have one", MUST),
+    ITEM(workers, INT, "of those", MUST),
+    CAPACITY,
+    {0}};
+TABLE(ClusterUse, "jobs of one machine in one backend, and what they were given");
+
+static const struct http_schema_item ClusterNode_items[] = {
+    ITEM(backend, STRING, "slurm, kubernetes", MUST),
+    ITEM(node, STRING, "as the cluster calls it", MUST),
+    ITEM(workers, INT, "that run there", MUST),
+    ITEM(jobs, STRINGS, "ids of their jobs", MUST),
+    {0}};
+TABLE(ClusterNode, "a node of a cluster on which workers run");
+
+static const struct http_schema_item Clusters_items[] = {
+    ITEM(here, STRING, "machine and directory of this server", MUST),
+    ITEM(capacity, ONE, "of this machine; absent: nothing admits jobs here",
+         .of = &http_schema_Capacity),
+    ITEM(use, LIST, "of jobs that have not ended", .of = &http_schema_ClusterUse, MUST),
+    ITEM(nodes, LIST, "by backend and name", .of = &http_schema_ClusterNode, MUST),
+    ITEM(more, BOOL, "there are more jobs than were looked at", MUST),
+    {0}};
+TABLE(Clusters, "where jobs run");

@@ -18,6 +18,7 @@
 #include "http/forward.h"
 #include "http/framing.h"
 #include "http/runs.h"
+#include "http/serving.h"
 #include "http/tls_files.h"
 #include "http/training.h"
 #include "job/snapshot.h"
@@ -28,6 +29,10 @@
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
+/* Of a connection, for the head of a request: a longer address is answered by libmicrohttpd,
+ * which has no words of ours. Pages are taken as they are written to.
+ */
+#define HEAD_MAX ((size_t)256 << 10)
 #define CONNECTIONS_CALM (CONNECTIONS / 4 * 3) /* above it those that are silent go */
 #define BODIES_MAX ((int64_t)1 << 30)       /* bytes of all bodies under way together */
 #define USER_BODIES_MIN ((int64_t)16 << 20) /* and those of one user, at least */
@@ -287,7 +292,7 @@ static enum rc check_options(const struct api_options *o, union httpd_address *a
     if (tls && MHD_is_feature_supported(MHD_FEATURE_SSL) == MHD_NO)
         return err_coded(err, RC_UNSUPPORTED, E5002,
                          "libmicrohttpd was built without TLS");
-    return RC_OK;
+    return http_serving_check(o->serving, err);
 }
 
 enum rc api_check(const struct api_options *o, struct err *err)
@@ -341,9 +346,10 @@ static enum rc listen_on(struct api *a, const union httpd_address *at, struct er
         flags, 0, NULL, NULL, server_handle, a, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
         MHD_OPTION_SOCK_ADDR, &at->any, MHD_OPTION_THREAD_POOL_SIZE,
         a->o.threads > 1 ? (unsigned)a->o.threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, a, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        a, MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_ARRAY, strict,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_URI_LOG_CALLBACK,
+        on_uri, a, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_ARRAY, strict,
         MHD_OPTION_ARRAY, a->cert ? tls : none, MHD_OPTION_END);
     if (!a->daemon)
         return err_coded(err, RC_IO, E5001, "cannot listen on %.80s: %s", a->o.listen,

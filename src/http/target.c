@@ -103,7 +103,8 @@ enum rc http_target_parse(const char *uri, struct arena *a, struct http_target *
     struct http_target t = {.n_parts = 0};
     size_t n = strnlen(uri, TARGET_BYTES_MAX + 1);
     if (n > TARGET_BYTES_MAX)
-        return target_refuse(err, "too many bytes");
+        return err_coded(err, RC_INVAL, E5003, "the address has more than %d bytes",
+                         TARGET_BYTES_MAX);
     const char *mark = memchr(uri, '?', n);
     size_t path = mark ? (size_t)(mark - uri) : n;
     enum rc rc = read_path(str_of(uri, path), a, &t, err);

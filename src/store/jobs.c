@@ -371,6 +371,11 @@ static void add_conditions(struct store *s, struct query *q, const struct store_
     add_number(q, "created <", f->until);
     add_number(q, "finished >=", f->ended_since);
     add_number(q, f->oldest_first ? "num >" : "num <", f->before);
+    if (f->without_label && *f->without_label) {
+        q->params[q->n++] = DB_TEXT(f->without_label);
+        buf_printf(&q->sql, " AND id NOT IN (SELECT job FROM labels WHERE key = $%zu)",
+                   q->n);
+    }
     if (!f->label_key || !*f->label_key)
         return;
     q->params[q->n++] = DB_TEXT(f->label_key);

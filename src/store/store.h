@@ -130,11 +130,12 @@ struct store_filter {
     const char *name; /* part of it, in any case */
     const char *id;   /* its beginning */
     const char *label_key, *label_value;
-    int64_t since, until; /* creation, ns */
-    int64_t ended_since;  /* end, ns; those that live have none */
-    int64_t before;       /* num of the last row of the page before; 0: first page */
-    size_t limit;         /* 0: STORE_ROWS_MAX */
-    bool oldest_first;    /* then `before` means behind */
+    const char *without_label; /* only jobs that have no label of this name */
+    int64_t since, until;      /* creation, ns */
+    int64_t ended_since;       /* end, ns; those that live have none */
+    int64_t before;            /* num of the last row of the page before; 0: first page */
+    size_t limit;              /* 0: STORE_ROWS_MAX */
+    bool oldest_first;         /* then `before` means behind */
 };
 /* Newest first. */
 enum rc store_list(struct store *s, const struct store_filter *f, struct store_jobs *out,

@@ -267,6 +267,116 @@ assert s["total"] == 3000 and v[1234] == 99 and len(v) <= 50 and s["steps"] == s
     finish
 }
 
+ends_with() # STATUS CODE FLAG...: a server that does not start
+{
+    run "$TRAINYARD" server --listen 127.0.0.1:0 --dir other --experiments none --no-queue "${@:3}"
+    status "$1"
+    err_has "$2"
+    [ ! -e other/jobs.db ] || fail "something was made before the flags were looked at"
+}
+
+model_servers_are_asked_by_the_server()
+{
+    for bad in ctr =http://127.0.0.1:1 ctr=127.0.0.1:8500 ctr=ftp://x a/b=http://x ctr=http://me:pw@x ctr=http://x/ 'ctr=http://x?y' ctr=http://; do
+        ends_with 2 E5040 --serving "$bad"
+    done
+    ends_with 2 "'ctr' is there twice" --serving ctr=http://x --serving ctr=http://y
+    printf 'two words\n' >words
+    ends_with 2 E5040 --serving ctr=http://x --serving-token-file words
+    echo a-token-of-sixteen >token.file
+    cat >fake.py <<'END'
+import http.server, json
+class H(http.server.BaseHTTPRequestHandler):
+    def answer(self, status, body, kind='application/json'):
+        self.send_response(status); self.send_header('Content-Type', kind)
+        self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body.encode())
+    def do_GET(self):
+        if self.headers.get('Authorization') != 'Bearer a-token-of-sixteen': self.answer(401, '{"error": {"message": "no"}}')
+        elif self.path == '/model': self.answer(200, '{"model": "fm", "asked": "%s"}' % ','.join(k for k in self.headers if k.lower() in ('cookie', 'origin')))
+        elif self.path == '/metrics': self.answer(200, 'trainyard_items_total 7\n', 'text/plain')
+        else: self.answer(200, '<html>')
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+        if body.get('bad'): self.answer(400, '{"error": {"code": "E2103", "message": "items[0]: column a is missing"}}')
+        else: self.answer(200, json.dumps({'outputs': {'probs': [len(body['items'])]}}))
+    def log_message(self, *a): pass
+s = http.server.HTTPServer(('127.0.0.1', 0), H); print(s.server_port, flush=True); s.serve_forever()
+END
+    python3 fake.py >port &
+    fake=$!
+    for _ in $(seq 100); do [ -s port ] && break; sleep 0.05; done
+    start --serving "ctr=http://127.0.0.1:$(cat port)" --serving gone=http://127.0.0.1:1 --serving-token-file token.file
+    auth=(-H "Authorization: Bearer $token" -H 'Content-Type: application/json')
+    ask GET /api/v1/serving "${auth[@]}"
+    answers 200
+    out_has "{\"name\":\"ctr\",\"url\":\"http://127.0.0.1:$(cat port)\"}"
+    ask GET /api/v1/serving/ctr "${auth[@]}"
+    answers 200
+    out_has '{"model": "fm", "asked": ""}'
+    ask GET /api/v1/serving/ctr/counters "${auth[@]}"
+    answers 200
+    out_has 'trainyard_items_total 7'
+    ask GET /api/v1/serving/ctr/samples "${auth[@]}" # not JSON
+    answers 503
+    out_has E5041
+    ask POST /api/v1/serving/ctr/score "${auth[@]}" -d '{"items": [{}, {}]}'
+    answers 200
+    out_has '{"outputs": {"probs": [2]}}'
+    ask POST /api/v1/serving/ctr/score "${auth[@]}" -d '{"bad": true}'
+    answers 400
+    out_has '"code":"E2103"'
+    out_has "model server 'ctr' answered 400: items[0]: column a is missing"
+    ask GET /api/v1/serving/gone "${auth[@]}"
+    answers 503
+    out_has E5041
+    ask GET /api/v1/serving/other "${auth[@]}"
+    answers 404
+    log_in
+    ask POST /api/v1/serving/ctr/score -b jar -H 'Content-Type: application/json' -d '{"items": []}'
+    answers 403 # by a cookie without its proof
+    ask POST /api/v1/users/admin/tokens "${auth[@]}" -d '{"role": "viewer"}'
+    viewer=$(field token)
+    ask POST /api/v1/serving/ctr/score -H "Authorization: Bearer $viewer" -H 'Content-Type: application/json' -d '{"items": []}'
+    answers 403
+    ask GET /api/v1/serving/ctr -H "Authorization: Bearer $viewer"
+    answers 200
+    echo another-token-of-16 >token.file
+    finish
+    start --serving "ctr=http://127.0.0.1:$(cat port)" --serving-token-file token.file
+    ask GET /api/v1/serving/ctr -H "Authorization: Bearer $token"
+    answers 503
+    out_has "does not accept the token of --serving-token-file"
+    kill $fake
+    finish
+}
+
+lists_of_jobs_and_long_addresses()
+{
+    start
+    auth=(-H "Authorization: Bearer $token" -H 'Content-Type: application/json')
+    ask POST /api/v1/jobs "${auth[@]}" -d '{"name": "a-trial", "command": "true", "labels": {"experiment": "x"}}'
+    answers 201
+    ask POST /api/v1/jobs "${auth[@]}" -d '{"name": "a-job", "command": "true", "labels": {"team": "ads"}, "cpu": "2"}'
+    answers 201
+    ask GET '/api/v1/jobs?without_label=experiment' "${auth[@]}"
+    answers 200
+    out_has a-job
+    out_lacks a-trial
+    ask GET '/api/v1/jobs?without_label=experiment&label=team' "${auth[@]}"
+    out_has a-job
+    ask GET /api/v1/clusters "${auth[@]}"
+    answers 200
+    out_has '"waiting":2,"running":0,"workers":0'
+    out_has '"nodes":[]'
+    out_lacks capacity # --no-queue
+    ask GET "/api/v1/jobs?name=$(head -c 60000 /dev/zero | tr '\0' x)" "${auth[@]}"
+    answers 414
+    out_has '"code":"E5003"'
+    out_has 'the address has more than 8192 bytes'
+    finish
+}
+
 tap_cases the_page_runs_nothing_but_its_own_files a_session_is_a_cookie_that_scripts_cannot_read \
     a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token sessions_of_a_user_are_limited \
-    over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks
+    over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks \
+    model_servers_are_asked_by_the_server lists_of_jobs_and_long_addresses

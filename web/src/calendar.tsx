@@ -3,7 +3,7 @@
 // the five fields of cron say; docs/schedules.md tells of changes to summer time.
 import { useState } from "preact/hooks";
 import { lang, t } from "./i18n";
-import { plain } from "./format";
+import { ms, plain } from "./format";
 
 const MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split(" ");
 const DAYS = "sun mon tue wed thu fri sat".split(" ");
@@ -63,7 +63,7 @@ function times(c: Cron): string {
   return n > 1 ? `${first} +${n - 1}` : first;
 }
 
-export function Calendar({ schedules }: { schedules: { name: string; cron: string; zone: string; paused: boolean; stopped?: string }[] }) {
+export function Calendar({ schedules }: { schedules: { name: string; cron: string; zone: string; paused: boolean; stopped?: string; created?: string }[] }) {
   const now = new Date();
   const [ahead, setAhead] = useState(0);
   const first = new Date(now.getFullYear(), now.getMonth() + ahead, 1);
@@ -86,7 +86,8 @@ export function Calendar({ schedules }: { schedules: { name: string; cron: strin
         {Array.from({ length: days }, (_, i) => {
           const at = new Date(first.getFullYear(), first.getMonth(), i + 1);
           const today = at.toDateString() === now.toDateString();
-          const due = active.filter((x) => x.cron!.day(at));
+          const over = new Date(at.getFullYear(), at.getMonth(), at.getDate() + 1).getTime();
+          const due = active.filter((x) => x.cron!.day(at) && ms(x.s.created) < over);
           return (
             <div key={i} class={today ? "today" : ""}>
               <strong>{i + 1}</strong>

@@ -22,7 +22,7 @@ interface Experiment {
   status: string;
   managed: boolean;
   trials: Record<string, number>;
-  best: { trial?: number; value?: number; front?: { trial: number }[] } | null;
+  best: { trial?: number; value?: number; front?: { trial: number; value?: number | null; values?: Record<string, number> }[] } | null;
   concurrency: number;
   max_trials: number;
   max_seconds: number;
@@ -45,6 +45,20 @@ function total(e: Experiment): number {
   return Object.values(e.trials).reduce((a, b) => a + b, 0);
 }
 
+/** The best result; with several objectives how many trials nothing beats, and the best of the first objective. */
+function bestOf(e: Experiment) {
+  const front = e.best?.front;
+  if (!front) return number(e.best?.value);
+  const first = Object.keys(front[0]?.values ?? {})[0];
+  const values = front.map((f) => (first ? f.values?.[first] : f.value)).filter((v): v is number => typeof v === "number");
+  return (
+    <>
+      {values.length > 0 && <>{first && `${plain(first)} `}{number(e.maximize ? Math.max(...values) : Math.min(...values))}</>}
+      <div><a href={href(["experiments", e.id], { tab: "pareto" })}>{t("exp.inFront", { n: front.length })}</a></div>
+    </>
+  );
+}
+
 export function Experiments() {
   const list = useLive<{ experiments: Experiment[] }>((stop) => get("/experiments?limit=1000", stop), [], EVERY, "experiments");
   const all = list.data?.experiments ?? [];
@@ -60,7 +74,7 @@ export function Experiments() {
               <td><a href={href(["experiments", e.id])}>{plain(e.name) || e.id}</a><div class="dim mono">{e.id}</div></td>
               <td><State of={e.status} /></td>
               <td class="num">{total(e)}{e.max_trials > 0 && <span class="dim"> / {e.max_trials}</span>}</td>
-              <td class="num">{number(e.best?.value)}</td>
+              <td class="num">{bestOf(e)}</td>
               <td>{plain(e.tuner)}</td>
               <td>{plain(e.owner)}</td>
               <td class="num"><Ago at={e.created} /></td>

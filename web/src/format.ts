@@ -28,6 +28,11 @@ export function bytes(n: number): string {
   return `${i && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
 }
 
+/** Thousandths of a processor, as processors. */
+export function cores(milli: number): string {
+  return number(milli / 1000);
+}
+
 /** Six digits that count; what is not a number is a dash. */
 export function number(v: number | null | undefined): string {
   if (v === null || v === undefined || Number.isNaN(v)) return "–";

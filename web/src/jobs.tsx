@@ -42,6 +42,20 @@ const GROUPS: [string, string[]][] = [
 const PAGE = 100;
 const EVERY = 2000;
 
+/** The label that trials of experiments have. */
+export const TRIAL = "experiment";
+
+/** Whether trials are in a list; they are many. What is not usual in it stands in the address. */
+export function withTrials(usual: boolean): boolean {
+  const asked = route.value.query.get("trials");
+  return asked ? asked === "yes" : usual;
+}
+
+export function Trials({ usual }: { usual: boolean }) {
+  const change = (on: boolean) => setQuery({ trials: on === usual ? undefined : on ? "yes" : "no" });
+  return <label class="check"><input type="checkbox" checked={withTrials(usual)} onChange={(e) => change(e.currentTarget.checked)} /> {t("jobs.trials")}</label>;
+}
+
 export function lasted(j: Job): number {
   const from = ms(j.started);
   return from ? (ms(j.finished) || Date.now()) - from : 0;
@@ -97,6 +111,7 @@ function Filters({ counts }: { counts: Record<string, number> }) {
         onInput={(e) => setName(e.currentTarget.value)} />
       <input type="search" aria-label={t("jobs.byOwner")} placeholder={t("jobs.byOwner")} value={q.get("owner") ?? ""}
         onChange={(e) => setQuery({ owner: e.currentTarget.value || undefined })} />
+      <Trials usual={true} />
     </div>
   );
 }
@@ -108,7 +123,7 @@ interface JobPage {
 
 export function Jobs() {
   const q = route.value.query;
-  const filter = { state: q.get("state") ?? "", name: q.get("name") ?? "", owner: q.get("owner") ?? "", project: q.get("project") ?? "" };
+  const filter = { state: q.get("state") ?? "", name: q.get("name") ?? "", owner: q.get("owner") ?? "", project: q.get("project") ?? "", without_label: withTrials(true) ? "" : TRIAL };
   const key = JSON.stringify(filter);
   const [more, setMore] = useState<{ of: string; jobs: Job[]; next: number | undefined }>({ of: "", jobs: [], next: undefined });
   const list = useLive<JobPage>((stop) => get(`/jobs${query({ ...filter, limit: PAGE })}`, stop), [key], EVERY, "jobs");

@@ -1,46 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, datasets, schedules, quotas and usage: tables of what the server keeps.
+// Datasets, schedules, quotas and usage: tables of what the server keeps.
 import { useState } from "preact/hooks";
 import { get, may, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href } from "./router";
-import { bytes, ms, number, plain, stamp } from "./format";
+import { bytes, cores, ms, number, plain, stamp } from "./format";
 import { Calendar } from "./calendar";
 import { Ago, Empty, Failure, Loading, Page, Table, useAction } from "./ui";
-
-interface Model {
-  name: string;
-  version: number;
-  owner: string;
-  job: string;
-  files: number;
-  bytes: number;
-  note: string;
-  created: string;
-}
-
-export function Models() {
-  const list = useLive<{ models: Model[] }>((stop) => get("/models", stop), [], 5000, "records");
-  const all = list.data?.models ?? [];
-  return (
-    <Page title={t("models.title")}>
-      <Failure error={list.error} />
-      {!list.data && !list.error && <Loading />}
-      {list.data && !all.length && <Empty title={t("models.empty")} hint={t("models.emptyHint")} command="trainyard model register ctr --job jb-…" />}
-      {all.length > 0 && (
-        <Table label={t("models.title")} head={[t("common.name"), t("models.version"), t("models.files"), t("job.size"), t("models.from"), t("models.note"), t("common.owner"), t("common.created")]}>
-          {all.map((m) => (
-            <tr key={`${m.name}/${m.version}`}>
-              <td>{plain(m.name)}</td><td class="num">{m.version}</td><td class="num">{m.files}</td><td class="num">{bytes(m.bytes)}</td>
-              <td><a class="mono" href={href(["jobs", m.job])}>{m.job}</a></td><td>{plain(m.note)}</td><td>{plain(m.owner)}</td><td class="num"><Ago at={ms(m.created)} /></td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Page>
-  );
-}
 
 interface Dataset {
   name: string;
@@ -59,7 +26,7 @@ export function Datasets() {
     <Page title={t("data.title")}>
       <Failure error={list.error} />
       {!list.data && !list.error && <Loading />}
-      {list.data && !all.length && <Empty title={t("data.empty")} hint={t("data.emptyHint")} command="trainyard dataset create clicks /data/clicks" />}
+      {list.data && !all.length && <Empty title={t("data.empty")} hint={t("data.emptyHint")} command="trainyard dataset create clicks --path /data/clicks" />}
       {all.length > 0 && (
         <Table label={t("data.title")} head={[t("common.name"), t("data.type"), t("data.uri"), t("data.mount"), t("common.owner"), t("common.created")]}>
           {all.map((d) => (
@@ -90,6 +57,7 @@ interface Schedule {
   stopped?: string;
   late?: string;
   next?: string;
+  created?: string;
 }
 
 function ScheduleRow({ s, changed }: { s: Schedule; changed: () => void }) {
@@ -134,7 +102,7 @@ export function Schedules() {
     <Page title={t("sched.title")}>
       <Failure error={list.error} />
       {!list.data && !list.error && <Loading />}
-      {list.data && !all.length && <Empty title={t("sched.empty")} hint={t("sched.emptyHint")} command="trainyard schedule create nightly '0 2 * * *' -- python3 train.py" />}
+      {list.data && !all.length && <Empty title={t("sched.empty")} hint={t("sched.emptyHint")} command="trainyard schedule create nightly --cron '0 2 * * *' -- python3 train.py" />}
       {all.length > 0 && (
         <Table label={t("sched.title")} head={[t("common.name"), t("sched.cron"), t("common.state"), t("sched.next"), t("common.owner"), t("common.actions")]}>
           {all.map((s) => <ScheduleRow key={s.name} s={s} changed={list.reload} />)}
@@ -160,16 +128,52 @@ interface Storage {
   admits: boolean;
 }
 
+interface Quota {
+  user?: string;
+  name?: string;
+  cpu_milli: number;
+  memory: number;
+  gpu: number;
+  running: number;
+  weight: number;
+}
+
+/** -1 is no limit. */
+function most(v: number, say: (v: number) => string = number) {
+  return v < 0 ? <span class="dim">{t("usage.noLimit")}</span> : say(v);
+}
+
+function QuotaRow({ q, who }: { q: Quota; who: string }) {
+  return (
+    <tr>
+      <td>{who}</td><td class="num">{most(q.cpu_milli, cores)}</td><td class="num">{most(q.memory, bytes)}</td><td class="num">{most(q.gpu)}</td>
+      <td class="num">{most(q.running)}</td><td class="num">{number(q.weight)}</td>
+    </tr>
+  );
+}
+
+function Quotas({ users, projects }: { users: Quota[]; projects: Quota[] }) {
+  if (!users.length && !projects.length) return <p class="dim">{t("usage.noQuotas")}</p>;
+  return (
+    <>
+      <Table label={t("usage.quotas")} head={[t("usage.whose"), t("usage.cpus"), t("job.memory"), t("job.gpu"), t("usage.atATime"), t("usage.weight")]}>
+        {users.map((q) => <QuotaRow key={`u${q.user}`} q={q} who={q.user === "*" ? t("usage.everyone") : plain(q.user ?? "")} />)}
+        {projects.map((q) => <QuotaRow key={`p${q.name}`} q={q} who={t("usage.theProject", { name: plain(q.name ?? "") })} />)}
+      </Table>
+      <p class="dim">{t("usage.weightHint")}</p>
+    </>
+  );
+}
+
 export function Usage() {
   const [by, setBy] = useState("owner");
   const use = useLive<{ usage: UsageRow[] }>((stop) => get(`/usage?by=${by}`, stop), [by], 10000);
   const disk = useLive<Storage>((stop) => get("/storage", stop), [], 30000);
-  const quotas = useLive<{ quotas: Record<string, unknown>[] }>((stop) => get("/quotas", stop), [], 30000);
-  const limits = quotas.data?.quotas ?? [];
-  const keys = [...new Set(limits.flatMap((q) => Object.keys(q)))].filter((k) => k !== "user");
+  const quotas = useLive<{ quotas: Quota[] }>((stop) => get("/quotas", stop), [], 30000);
+  const projects = useLive<{ projects: Quota[] }>((stop) => get("/projects", stop), [], 30000);
   return (
     <Page title={t("usage.title")}>
-      <Failure error={use.error ?? disk.error ?? quotas.error} />
+      <Failure error={use.error ?? disk.error ?? quotas.error ?? projects.error} />
       {disk.data && (
         <section class="card">
           <h2>{t("usage.storage")}</h2>
@@ -195,12 +199,7 @@ export function Usage() {
       </section>
       <section class="card">
         <h2>{t("usage.quotas")}</h2>
-        {quotas.data && !limits.length && <p class="dim">{t("usage.noQuotas")}</p>}
-        {limits.length > 0 && (
-          <Table label={t("usage.quotas")} head={[t("usage.user"), ...keys]}>
-            {limits.map((q) => <tr key={String(q.user)}><td>{plain(String(q.user))}</td>{keys.map((k) => <td class="num" key={k}>{q[k] === undefined ? "–" : number(Number(q[k]))}</td>)}</tr>)}
-          </Table>
-        )}
+        {quotas.data && projects.data && <Quotas users={quotas.data.quotas} projects={projects.data.projects} />}
       </section>
     </Page>
   );

@@ -16,7 +16,9 @@ import { Runs } from "./runs";
 import { RunPage } from "./training";
 import { followChanges } from "./live";
 import { ExperimentPage, Experiments } from "./experiments";
-import { Datasets, Models, Schedules, Usage } from "./lists";
+import { Datasets, Schedules, Usage } from "./lists";
+import { ModelsView, ServingPage } from "./models";
+import { ClustersPage } from "./clusters";
 import "./style.css";
 
 const SECTIONS: [string, Key][] = [
@@ -26,6 +28,7 @@ const SECTIONS: [string, Key][] = [
   ["models", "nav.models"],
   ["datasets", "nav.datasets"],
   ["schedules", "nav.schedules"],
+  ["clusters", "nav.clusters"],
   ["usage", "nav.usage"],
 ];
 
@@ -39,7 +42,11 @@ function View() {
     case "experiments":
       return id ? <ExperimentPage id={id} key={id} /> : <Experiments />;
     case "models":
-      return <Models />;
+      return <ModelsView />;
+    case "serving":
+      return id ? <ServingPage name={id} key={id} /> : <ModelsView />;
+    case "clusters":
+      return <ClustersPage />;
     case "datasets":
       return <Datasets />;
     case "schedules":
@@ -52,7 +59,8 @@ function View() {
 }
 
 function Frame() {
-  const here = route.value.parts[0] ?? "jobs";
+  const first = route.value.parts[0] ?? "jobs";
+  const here = first === "serving" ? "models" : first;
   useEffect(() => {
     document.title = `${t(SECTIONS.find(([k]) => k === here)?.[1] ?? "app.name")} · Trainyard`;
   }, [here, lang.value]);

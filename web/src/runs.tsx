@@ -9,7 +9,7 @@ import { href, route, setQuery } from "./router";
 import { duration, ms, plain, value } from "./format";
 import { Ago, Empty, Failure, Loading, Page, State, Table } from "./ui";
 import { Chart, type Curve } from "./chart";
-import { ENDED, lasted, type Job } from "./jobs";
+import { ENDED, TRIAL, Trials, lasted, withTrials, type Job } from "./jobs";
 import type { Training } from "./training";
 import type { JobDetail } from "./job";
 
@@ -206,7 +206,8 @@ interface Line {
 
 export function Runs() {
   const chosen = (route.value.query.get("jobs") ?? "").split(",").filter(Boolean);
-  const list = useLive<{ jobs: Job[] }>((stop) => get(`/jobs${query({ limit: 100 })}`, stop), [], EVERY, "jobs");
+  const trials = withTrials(false);
+  const list = useLive<{ jobs: Job[] }>((stop) => get(`/jobs${query({ limit: 100, without_label: trials ? undefined : TRIAL })}`, stop), [trials], EVERY, "jobs");
   const dirs = useLive<{ runs: Line[]; more: boolean; shown: boolean }>((stop) => get("/training", stop), [], EVERY, "runs");
   const toggle = (id: string, on: boolean) => setQuery({ jobs: (on ? [...chosen, id] : chosen.filter((x) => x !== id)).join(",") || undefined });
   const jobs = (list.data?.jobs ?? []).filter((j) => j.started);
@@ -238,9 +239,10 @@ export function Runs() {
           {dirs.data?.more && <p class="dim">{t("runs.more")}</p>}
         </section>
       )}
-      {jobs.length > 0 && (
+      {(jobs.length > 0 || trials) && (
         <section class="card">
           <h2>{t("jobs.title")}</h2>
+          <div class="filters"><Trials usual={false} /></div>
           <Table label={t("jobs.title")} head={[t("runs.compare"), t("common.name"), t("common.state"), t("common.owner"), t("common.duration"), t("common.created")]}>
             {jobs.map((j) => (
               <tr key={j.id}>

@@ -3,9 +3,11 @@
 // against a real server with real jobs. PART: only tasks whose name holds it. --shots keeps a
 // picture of each view. TAP on stdout.
 import { chromium } from "playwright-core";
+import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import assert from "node:assert/strict";
 import { provider } from "./provider.mjs";
 import { Yard, until } from "./server.mjs";
@@ -22,7 +24,9 @@ const HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.
 const LOSS = `for i in $(seq 1 60); do awk -v i=$i 'BEGIN{srand(i+SEED); printf "\\033[32mINFO\\033[0m step %d\\n::trainyard progress=%d step=%d loss=%.4f auc=%.4f lr=%.5f\\n", i*100, i/60*100, i*100, 0.7*exp(-i/30)+rand()*0.04+0.3, 0.8-0.3*exp(-i/20)+rand()*0.01, 0.01*exp(-i/40)}'; done`;
 
 const yard = new Yard(program);
-process.on("exit", () => yard.child?.kill()); // also when something below throws
+process.on("exit", () => [yard.child, yard.serving].forEach((c) => c?.kill())); // also when something below throws
+const trained = await yard.train("two", { sets: ["train_config.dense_optimizer.adam_optimizer.lr=0.05"] });
+const exported = await yard.serve("ctr", trained);
 await yard.start();
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: "en-US" });
@@ -49,19 +53,24 @@ const jobs = {
   long: await yard.submit({ name: "long-log", command: "seq 1 200000 | sed 's/.*/line & of the log/'" }),
 };
 const config = await yard.train("one", { select: true });
-await yard.train("two", { sets: ["train_config.dense_optimizer.adam_optimizer.lr=0.05"] });
 await yard.train("nan", { bad: true });
 mkdirSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", "")));
 writeFileSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", ""), "run.json"), JSON.stringify({ model: HOSTILE, features: [{ name: HOSTILE, table: 0 }], tables: HOSTILE, graph: { inputs: [{ id: 0, name: HOSTILE }], ops: [], outputs: [], losses: [] } }));
 writeFileSync(join(yard.dir, "runs", HOSTILE.replaceAll("/", ""), "run_end.json"), JSON.stringify({ state: HOSTILE, code: HOSTILE, message: HOSTILE, not_finite: true }));
 symlinkSync("/etc/passwd", join(yard.dir, "runs/one/pipeline.link"));
 jobs.trains = await yard.submit({ name: "trains", command: `${program} train ${config} --model-dir /ml/output/model/run --set train_config.num_epochs=1`, output: { model: "" } });
+jobs.exports = await yard.submit({
+  name: "exports", output: { model: "" },
+  command: `cp -r ${exported} /ml/output/model/x && ${program} parity /ml/output/model/x ${join(yard.dir, "two.csv")} --json > parity.json && mv parity.json /ml/output/model/x/`,
+});
+jobs.trial = await yard.submit({ name: "one-of-many-trials", command: "echo ::trainyard loss=1", labels: { experiment: "tried" } });
 const experiment = await yard.experiment(20);
 const two = await yard.twoObjectives();
 for (const j of Object.values(jobs)) await yard.ended(j.id, 120);
 await yard.ask("POST", "/datasets", { name: "clicks", path: "/usr/share" });
 await yard.ask("POST", "/schedules", { name: "nightly", cron: "0 2 * * *", job: { command: "true", name: "nightly" } });
 await yard.ask("POST", "/models", { name: "ctr", job: jobs.fm.id, channel: "model" });
+await yard.ask("POST", "/models", { name: "exported", job: jobs.exports.id, channel: "model" });
 
 const open = async (hash) => {
   await page.goto(`${yard.url}/${hash}`);
@@ -268,6 +277,19 @@ const tasks = {
     await see("price");
     await accessible("nan");
   },
+  async trials_are_not_among_the_runs_unless_asked_for() {
+    await open("#/runs");
+    await row("deepfm-criteo").waitFor();
+    assert.equal(await page.locator("tbody tr", { hasText: "one-of-many-trials" }).count(), 0);
+    await page.getByLabel("Trials of experiments").check();
+    await row("one-of-many-trials").waitFor();
+    assert.match(page.url(), /trials=yes/);
+    await open("#/jobs");
+    await row("one-of-many-trials").waitFor();
+    await page.getByLabel("Trials of experiments").uncheck();
+    await until("no trial", async () => (await page.locator("tbody tr", { hasText: "one-of-many-trials" }).count()) === 0);
+    await row("deepfm-criteo").waitFor();
+  },
   async compare_runs_of_directories() {
     await open("#/runs");
     await page.getByLabel("Choose the run one").check();
@@ -332,6 +354,10 @@ const tasks = {
     await see("Saved");
   },
   async see_a_pareto_front() {
+    await open("#/experiments");
+    await row("two-objectives").getByText("auc 6").waitFor(); // the best of the first objective
+    await row("two-objectives").getByRole("link", { name: "6 in the Pareto front" }).click();
+    await page.locator("figure canvas").waitFor();
     await open(`#/experiments/${two}`);
     await page.getByRole("tab", { name: "Pareto front" }).click();
     await page.locator("figure canvas").waitFor();
@@ -382,6 +408,13 @@ const tasks = {
     await row("clicks").waitFor();
     await accessible("datasets");
     await open("#/schedules");
+    const today = new Date().getDate();
+    await until("plans from today on", async () => (await count(".month .plan")) > 0);
+    assert.equal(await count(".month .plan"), new Date(new Date().getFullYear(), new Date().getMonth() + 1, 0).getDate() - today + 1);
+    await page.getByRole("button", { name: "Earlier" }).click(); // nightly was not there yet
+    await page.locator(".month > div", { hasText: /^28$/ }).waitFor();
+    assert.equal(await count(".month .plan"), 0, "a plan before the schedule was made");
+    await page.getByRole("button", { name: "Later" }).click();
     await page.getByRole("button", { name: "Later" }).click(); // nightly: every day of the month
     await until("a plan on every day", async () => (await count(".month .plan")) >= 28 && (await page.locator(".month .plan").first().textContent()) === "02:00 nightly");
     await accessible("calendar");
@@ -392,6 +425,100 @@ const tasks = {
     await open("#/usage");
     await row("admin").waitFor();
     await view("usage");
+  },
+  async see_a_version_of_a_model_with_samples_and_parity() {
+    await open("#/models");
+    await row("exported").getByRole("link", { name: "exported" }).click();
+    await see("multi_tower");
+    await page.locator(".card", { hasText: "Parity with training" }).getByText("1,500").waitFor();
+    await until("sample rows", async () => (await page.getByRole("region", { name: /Sample rows/ }).locator("tbody tr").count()) === 32);
+    await page.getByRole("columnheader", { name: "→ probs" }).waitFor();
+    await view("model-version");
+    const [download] = await Promise.all([page.waitForEvent("download"), row("pipeline.config").getByRole("link").click()]);
+    assert.match(readFileSync(await download.path(), "utf8"), /multi_tower/);
+    await open("#/models/ctr/1"); // outputs that are no export
+    await row("weights.bin").waitFor();
+    assert.equal(await page.getByText("Parity with training").count(), 0);
+    await accessible("model version");
+  },
+  async try_a_request_against_a_model_server() {
+    await open("#/models");
+    await page.getByRole("region", { name: "Model servers" }).getByRole("link", { name: "ctr" }).click();
+    await see("No request yet.");
+    await page.locator("[name=column-a]").fill("3");
+    await page.keyboard.press("Tab");
+    const sent = JSON.parse(await page.locator("[name=request]").inputValue());
+    assert.equal(sent.items[0].a, 3);
+    await page.getByRole("button", { name: "Send" }).click();
+    await see("1 items scored in");
+    const said = Number(await page.getByRole("region", { name: "Outputs" }).locator("tbody td").nth(Object.keys((await yard.ask("POST", "/serving/ctr/score", sent)).outputs).indexOf("probs") + 1).textContent());
+    const scored = await yard.ask("POST", "/serving/ctr/score", sent);
+    assert.ok(Math.abs(said - scored.outputs.probs[0]) < 1e-5, `${said} is not what the model server says`);
+    await page.getByRole("button", { name: "Compare" }).click();
+    await see("The same, within 0.0001.");
+    await until("a histogram", async () => (await count("table.bars th")) > 0);
+    await page.locator("p", { hasText: /^[1-9]\d* answered, 0 refused/ }).waitFor();
+    await page.evaluate(() => scrollTo(0, 0));
+    await view("serving");
+    await page.locator("[name=request]").fill('{"items": [{"a": "many"}]}');
+    await page.getByRole("button", { name: "Send" }).click();
+    await see("E2101");
+    await page.locator("[name=request]").fill("{");
+    await see("SyntaxError");
+    assert.ok(!(await page.content()).includes("a-token-of-the-model-server"));
+    const other = await fetch(`${yard.url}/api/v1/serving/none`, { headers: { Authorization: `Bearer ${yard.token}` } });
+    assert.equal(other.status, 404);
+  },
+  async see_where_jobs_run() {
+    const j = await yard.submit({ name: "takes-room", cpu: "2", memory: "1Gi", command: "while sleep 0.2; do :; done" });
+    await open("#/clusters");
+    await row("local").waitFor();
+    await until("two of eight processors", async () => /^2 of 8$/m.test(await page.locator(".progress").first().locator("span").last().textContent()));
+    await page.locator(".progress", { hasText: "1.0 GiB of 64.0 GiB" }).waitFor();
+    await view("clusters");
+    await yard.ask("POST", `/jobs/${j.id}/stop`, { force: true });
+    await see("No job waits or runs.");
+  },
+  async quotas_are_in_words() {
+    await yard.ask("PUT", "/users/admin/quota", { cpu_milli: 4500, memory: 8 * 2 ** 30 });
+    await open("#/usage");
+    const quotas = page.getByRole("region", { name: "Quotas" });
+    await quotas.getByText("8.0 GiB").waitFor();
+    const cells = await quotas.locator("tbody tr").first().locator("td").allTextContents();
+    assert.deepEqual(cells, ["admin", "4.5", "8.0 GiB", "no limit", "no limit", "100"]);
+    await accessible("quotas");
+    await yard.ask("DELETE", "/users/admin/quota");
+  },
+  async what_empty_pages_advise_works() {
+    const fresh = new Yard(program);
+    const other = await browser.newContext();
+    try {
+      await fresh.start();
+      const p = await other.newPage();
+      await p.goto(await fresh.command("ui", "--dir", "yard", "--no-open"));
+      await p.locator(".user").waitFor();
+      mkdirSync(join(fresh.dir, "data"));
+      const env = { ...fresh.env, TRAINYARD_SERVER: fresh.url, TRAINYARD_TOKEN: fresh.token };
+      for (const [section, words] of Object.entries({ datasets: 5, schedules: 8, jobs: 6 })) {
+        await p.goto(`${fresh.url}/#/${section}`);
+        const line = (await p.locator(".empty pre").textContent()).replace("/data/clicks", join(fresh.dir, "data"));
+        const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map((m) => m[1] ?? m[2]);
+        assert.equal(argv.shift(), "trainyard");
+        assert.ok(argv.length >= words - 1, line);
+        await promisify(execFile)(program, argv, { env, cwd: fresh.dir });
+        await p.locator("tbody tr").first().waitFor(); // it is there now
+      }
+    } finally {
+      await other.close();
+      await fresh.remove();
+    }
+  },
+  async a_long_address_is_refused_in_our_words() {
+    const r = await fetch(`${yard.url}/api/v1/jobs?name=${"x".repeat(60000)}`, { headers: { Authorization: `Bearer ${yard.token}` } });
+    assert.equal(r.status, 414);
+    const body = await r.json();
+    assert.equal(body.code, "E5003");
+    assert.match(body.message, /8192 bytes/);
   },
   async hostile_data_is_text() {
     await open(`#/jobs/${jobs.hostile.id}?tab=logs`);

@@ -141,6 +141,21 @@ model_config {
     return config;
   }
 
+  /** Exports what a config trained, and serves that; the server that starts next knows it as `name`. */
+  async serve(name, config) {
+    const dir = join(this.dir, "exports", name);
+    const token = join(this.dir, "serve.token");
+    mkdirSync(join(this.dir, "exports"), { recursive: true });
+    writeFileSync(token, "a-token-of-the-model-server\n");
+    await this.command("export", config, "--export-dir", dir);
+    const log = openSync(join(this.dir, "serve.log"), "w");
+    this.serving = spawn(this.program, ["serve", "--model", dir, "--listen", "127.0.0.1:0", "--token-file", token],
+      { cwd: this.dir, env: this.env, stdio: ["ignore", log, log] });
+    const url = await until("the model server", () => /(http:\/\/)?(127\.0\.0\.1:\d+)/.exec(readFileSync(join(this.dir, "serve.log"), "utf8"))?.[2]);
+    this.flags.push("--serving", `${name}=http://${url}`, "--serving-token-file", token);
+    return dir;
+  }
+
   async command(...words) {
     return (await run(this.program, words, { cwd: this.dir, env: this.env })).stdout.trim();
   }
@@ -158,6 +173,7 @@ model_config {
 
   async remove() {
     await this.stop().catch(() => undefined);
+    this.serving?.kill();
     for (const p of this.#agents()) process.kill(Number(p));
     await until("the end of agents", () => this.#agents().length === 0);
     rmSync(this.dir, { recursive: true, force: true });

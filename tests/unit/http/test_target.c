@@ -69,6 +69,20 @@ static void what_is_doubtful_is_refused(void)
     }
 }
 
+static void an_address_has_its_most_bytes(void)
+{
+    static char uri[TARGET_BYTES_MAX + 2] = "/";
+    struct arena a = {0};
+    struct http_target t;
+    struct err err;
+    memset(uri + 1, 'x', TARGET_BYTES_MAX - 1);
+    CHECK_INT(parse(uri, &a, &t, &err), RC_OK);
+    uri[TARGET_BYTES_MAX] = 'x';
+    CHECK_INT(parse(uri, &a, &t, &err), RC_INVAL);
+    CHECK_STR(err.msg, "the address has more than 8192 bytes");
+    arena_release(&a);
+}
+
 static void a_route_is_found_by_path_and_method(void)
 {
     struct arena a = {0};
@@ -124,9 +138,8 @@ static void a_part_of_the_wrong_form_is_no_route(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(parts_and_parameters_are_decoded_once),
-    TAP(what_is_doubtful_is_refused),
-    TAP(a_route_is_found_by_path_and_method),
+    TAP(parts_and_parameters_are_decoded_once), TAP(what_is_doubtful_is_refused),
+    TAP(an_address_has_its_most_bytes),         TAP(a_route_is_found_by_path_and_method),
     TAP(a_part_of_the_wrong_form_is_no_route),
 };
 TAP_MAIN(cases)
