@@ -4,7 +4,8 @@
 Every input column of every feature gets values that the feature accepts; labels are drawn
 from hidden effects of some of the columns, so that there is something to learn. Writes
 OUT/train.jsonl and OUT/eval.jsonl, the tables of a sampler, if there is one, and
-OUT/edits.json: what has to be set in the config to use them.
+OUT/edits.json: what has to be set in the config to use them. Of a model of candidates
+sequences of one history, or of the candidates, are equally long, and labels are lists.
 Standard library only. Files that a config names are looked up from the current directory."""
 import hashlib
 import json
@@ -121,12 +122,33 @@ class Text:
 class Several:
     """Values of one kind in one cell."""
 
+    lengths = {}  # of the row at hand, by key
+
     def __init__(self, of, least, most, between):
         self.of, self.least, self.most, self.between = of, least, most, between
         self.size = of.size * 100
+        self.key = None  # those of one key are equally long
 
     def draw(self, rng):
-        return self.between.join(str(self.of.draw(rng)) for _ in range(rng.randint(self.least, self.most)))
+        n = rng.randint(self.least, self.most)
+        if self.key:
+            n = self.lengths.setdefault(self.key, n)
+        return self.between.join(str(self.of.draw(rng)) for _ in range(n))
+
+
+class Actions:
+    """A list with what was done with each candidate: bits, more likely for some items."""
+    size = 10**6
+
+    def __init__(self, name, columns):
+        self.name = name
+        self.items = next((k for k, c in columns.items() if isinstance(c, Several) and c.key == CANDIDATE), None)
+        self.between = columns[self.items].between if self.items else ""
+
+    def draw_beside(self, row, rng):
+        items = row[self.items].split(self.between) if self.items else ["0"]
+        return [sum(1 << b for b in range(8) if rng.random() < 0.3 + 0.2 * effect(f"{self.name}{b}", None, i))
+                for i in items]
 
 
 class Map:
@@ -154,6 +176,24 @@ class Nested:
             return ",".join(f"{k}:{self.values.draw(rng)}" for k in sorted(keys))
 
         return "|".join(f"{k}^{inner()}" for k in sorted({str(self.first.draw(rng)) for _ in range(3)}))
+
+
+CANDIDATE = "candidate"
+OF_CANDIDATES = ("dlrm_hstu", "ultra_hstu", "hstu_match")
+
+
+def same_lengths(config, columns):
+    """Histories and candidates: which columns belong together."""
+    model = one(config, "model_config", {})
+    if not any(m in model for m in OF_CANDIDATES):
+        return False
+    for g in model.get("feature_groups", []):
+        name = re.sub(r"_(action|watchtime|timestamp)$", "", one(g, "group_name"))
+        for f in g.get("feature_names", []):
+            c = columns.get(f) or next((c for k, c in columns.items() if k.replace("__", "_") == f), None)
+            if one(g, "group_type") == "JAGGED_SEQUENCE" and isinstance(c, Several):
+                c.key = name
+    return True
 
 
 def vocabulary(f):
@@ -290,12 +330,15 @@ def write_rows(path, columns, labels, n, rng):
                     key=lambda k: columns[k].size)[:6]
     with open(path, "w") as out:
         for _ in range(n):
+            Several.lengths = {}
             row = {k: kind.draw(rng) for k, kind in columns.items()}
             odds = sum(effect(k, columns[k], row[k]) for k in signal)
             click = None
             for label, domains in labels.items():  # each is rarer than the one before
                 p = 1 / (1 + math.exp(-(1.5 * odds - 0.3)))
-                if domains:
+                if isinstance(domains, Actions):
+                    row[label] = domains.draw_beside(row, rng)
+                elif domains:
                     row[label] = rng.randrange(domains)
                 elif click is None:
                     row[label] = click = int(rng.random() < p)
@@ -307,6 +350,9 @@ def write_rows(path, columns, labels, n, rng):
 def write_items(sampler, path, columns, rng):
     attrs, item = sampler.get("attr_fields", []), one(sampler, "item_id_field")
     delim = one(sampler, "attr_delimiter", ":")
+    if isinstance(columns[item], Several) and "__" in item:  # candidates: attributes without the prefix
+        prefix, item = item.split("__", 1)
+        columns = {k.removeprefix(prefix + "__"): c.of for k, c in columns.items() if k.startswith(prefix + "__")}
     ids = sorted({columns[item].draw(rng) for _ in range(SAMPLED_ITEMS)})
     with open(path, "w") as out:
         out.write("id:int64\tweight:float\tattrs:string\n")
@@ -383,6 +429,8 @@ def labels_of(config, columns):
     if domain in columns:
         columns[domain] = Ids(n)
     labels = {x: n if x == domain else None for x in data.get("label_fields", []) if x not in columns}
+    if same_lengths(config, columns):
+        labels = {x: Actions(x, columns) for x in labels}
     labels.update({x: 1 for x in data.get("sample_weight_fields", []) if x not in columns})
     return labels
 

@@ -87,6 +87,9 @@ static const struct cmd_example examples[] = {
      "--out tables"},
     {"with users and edges, for a negative_sampler_v2",
      "trainyard data items log.csv --item item --user user --attrs item,cate --out t"},
+    {"of candidates: a row has lists of items",
+     "trainyard data items kuairand/train --item cand_seq__video_id "
+     "--attrs cand_seq__video_id --out kuairand/tables"},
     {0},
 };
 

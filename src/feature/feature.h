@@ -137,7 +137,11 @@ struct feature_batch {
      */
     int64_t item_rows, n_common;
     const int64_t *hard_at; /* [rows + 1], or NULL */
-    struct feature_mem own_hard;
+    /* Where rows have lists of items: those of row r are the items own_at[r] .. own_at[r + 1];
+     * [rows + 1]. NULL: item r.
+     */
+    const int64_t *own_at;
+    struct feature_mem own_hard, own_items;
 };
 
 struct feature_batch *feature_batch_create(const struct feature_plan *p);

@@ -202,8 +202,9 @@ struct feature_scratch {
     struct fg_state *at;          /* [plan->n] */
     const struct column **column; /* [plan->columns.n], of the batch at hand */
     int64_t *index;               /* where each column was in the last batch, or -1 */
-    struct column *tidy; /* [plan->columns.n]: texts without what is around them */
-    struct buf text;     /* for a text put together */
+    struct column *tidy;  /* [plan->columns.n]: texts without what is around them */
+    struct column *first; /* [plan->columns.n]: of lists of items the first */
+    struct buf text;      /* for a text put together */
     struct expr_stack *stack;
 };
 
@@ -317,6 +318,8 @@ void plan_sampler_columns(struct feature_plan *p);
 void plan_sampled(struct feature_plan *p, struct diags *diags);
 enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in,
                              struct err *err);
+/* Without a sampler: a row's item is the first of its list. */
+enum rc feature_first_items(struct feature_scratch *s, struct err *err);
 /* target.c: labels and sample weights */
 bool target_accept(enum feature_use use, const struct type *t);
 enum rc target_run(struct fg_run *x, const struct batch *batch,

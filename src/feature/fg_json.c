@@ -46,7 +46,7 @@ void fg_json_texts(struct fg_json *w, const char *key, const char *const *texts,
 const char *fg_json_default_of(const struct pc_feature *f)
 {
     const char *text = f->default_value ? f->default_value : "";
-    return !*text && f->sequence ? "0" : text;
+    return !*text && (f->sequence || f->of_items) ? "0" : text;
 }
 
 void fg_json_default(struct fg_json *w)

@@ -408,6 +408,8 @@ static void check_input(const struct feature_plan *p, const struct fg *f,
         return;
     }
     const struct type *t = &s->at[at].type;
+    if (f->conf->of_items && t->id == TYPE_LIST)
+        t = &t->kids[0].type; /* they are taken apart */
     bool ok = p->mode == pc_FgMode_FG_NONE ? none_accept(f, t) : cells_accept(in, t);
     if (!ok)
         plan_report(d, f, E1302, field,

@@ -50,6 +50,7 @@ void feature_batch_destroy(struct feature_batch *b)
         feature_mem_release(&b->targets[i].own_offsets);
     }
     feature_mem_release(&b->own_hard);
+    feature_mem_release(&b->own_items);
     mem_free(b->at);
     mem_free(b->targets);
     mem_free(b);
@@ -63,6 +64,7 @@ struct feature_scratch *feature_scratch_create(const struct feature_plan *p)
     s->column = mem_calloc(p->columns.n + 1, sizeof(*s->column));
     s->index = mem_calloc(p->columns.n + 1, sizeof(*s->index));
     s->tidy = mem_calloc(p->columns.n + 1, sizeof(*s->tidy));
+    s->first = mem_calloc(p->columns.n + 1, sizeof(*s->first));
     s->stack = expr_stack_create();
     buf_init(&s->text, (size_t)1 << 30);
     for (size_t i = 0; i < p->n; i++) {
@@ -100,10 +102,14 @@ void feature_scratch_destroy(struct feature_scratch *s)
     mem_free(s->at);
     mem_free(s->column);
     mem_free(s->index);
-    for (size_t i = 0; i < s->plan->columns.n; i++)
+    for (size_t i = 0; i < s->plan->columns.n; i++) {
         if (s->tidy[i].type)
             column_release(&s->tidy[i]);
+        if (s->first[i].type)
+            column_release(&s->first[i]);
+    }
     mem_free(s->tidy);
+    mem_free(s->first);
     mem_free(s);
 }
 
@@ -325,6 +331,8 @@ enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch
                        .err = err,
                        .rows = batch->n};
     enum rc rc = find_columns(s, in, err);
+    if (!rc)
+        rc = in->items ? RC_OK : feature_first_items(s, err);
     if (!rc)
         rc = tidy_columns(s, err);
     out->rows = batch->n;

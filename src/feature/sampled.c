@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/rows.h"
 #include "feature/feature_private.h"
 
-static bool is_attr(const struct pc_sampler *s, const char *column)
+static bool is_attr(const struct feature_plan *p, const struct pc_sampler *s,
+                    const char *column)
 {
-    for (int64_t i = 0; i < s->n_attr_fields; i++)
+    if (p->conf.candidates)
+        column = pc_behind_prefix(p->conf.candidates, column);
+    for (int64_t i = 0; column && i < s->n_attr_fields; i++)
         if (strcmp(column, s->attr_fields[i]) == 0)
             return true;
     return false;
@@ -60,9 +64,22 @@ void plan_sampled(struct feature_plan *p, struct diags *diags)
     if (!s.msg || s.kind->tree)
         return;
     for (size_t i = 0; i < p->columns.n; i++)
-        p->columns.at[i].sampled = is_attr(&s, p->columns.at[i].name);
+        p->columns.at[i].sampled = is_attr(p, &s, p->columns.at[i].name);
     for (size_t i = 0; i < p->n; i++)
         mark_feature(p, &p->at[p->order[i]->index], diags);
+}
+
+static enum rc keep_offsets(const int64_t *from, int64_t n, struct feature_mem *mem,
+                            const int64_t **out, struct err *err)
+{
+    *out = NULL;
+    if (!from)
+        return RC_OK;
+    if (!feature_mem_room(mem, (size_t)n, sizeof(int64_t)))
+        return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)n);
+    memcpy(mem->p, from, (size_t)n * sizeof(int64_t));
+    *out = mem->p;
+    return RC_OK;
 }
 
 enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in,
@@ -71,12 +88,54 @@ enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in
     int64_t n = in->rows->n + 1;
     out->item_rows = in->items ? in->items->n : 0;
     out->n_common = in->n_common;
-    out->hard_at = NULL;
-    if (!in->hard_at)
-        return RC_OK;
-    if (!feature_mem_room(&out->own_hard, (size_t)n, sizeof(int64_t)))
-        return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)n);
-    memcpy(out->own_hard.p, in->hard_at, (size_t)n * sizeof(int64_t));
-    out->hard_at = out->own_hard.p;
-    return RC_OK;
+    enum rc rc = keep_offsets(in->hard_at, n, &out->own_hard, &out->hard_at, err);
+    return rc ? rc : keep_offsets(in->own_at, n, &out->own_items, &out->own_at, err);
+}
+
+static enum rc add_first(const struct column *from, int64_t row, struct str delim,
+                         struct column *to, struct err *err)
+{
+    if (from->type->id == TYPE_LIST)
+        return from->offsets[row] == from->offsets[row + 1]
+                   ? column_add_null(to, err)
+                   : column_append(to, &from->kids[0], from->offsets[row], 1, err);
+    struct str s = column_str(from, row);
+    const char *end = s.n ? memmem(s.p, s.n, delim.p, delim.n) : NULL;
+    return column_is_null(from, row)
+               ? column_add_null(to, err)
+               : column_add_str(to, end ? str_of(s.p, (size_t)(end - s.p)) : s, err);
+}
+
+static enum rc first_of(const struct column *from, struct str delim, struct column *to,
+                        struct err *err)
+{
+    const struct type *t =
+        from->type->id == TYPE_LIST ? &from->type->kids[0].type : from->type;
+    enum rc rc = RC_OK;
+    if (to->type && !type_equal(to->type, t))
+        column_release(to);
+    if (!to->type)
+        column_init(to, t);
+    to->type = t; /* of this batch */
+    column_clear(to);
+    for (int64_t i = 0; i < from->n && !rc; i++)
+        rc = add_first(from, i, delim, to, err);
+    return rc;
+}
+
+enum rc feature_first_items(struct feature_scratch *s, struct err *err)
+{
+    const struct feature_plan *p = s->plan;
+    const struct pc_SequenceFeature *group = p->conf.candidates;
+    enum rc rc = RC_OK;
+    for (size_t i = 0; group && i < p->columns.n && !rc; i++) {
+        enum type_id id = s->column[i]->type->id;
+        if (!p->columns.at[i].sampled || (id != TYPE_LIST && id != TYPE_STR))
+            continue;
+        const char *delim =
+            group->sequence_delim && *group->sequence_delim ? group->sequence_delim : ";";
+        rc = first_of(s->column[i], str_c(delim), &s->first[i], err);
+        s->column[i] = &s->first[i];
+    }
+    return rc;
 }

@@ -5,7 +5,7 @@ struct str feature_default_text(const struct pc_feature *c)
 {
     const char *text = c->default_value ? c->default_value : "";
     bool number = c->kind->zero_default || !pc_feature_is_sparse(c);
-    if (!*text && (number || c->sequence))
+    if (!*text && (number || c->sequence || c->of_items))
         text = "0";
     return str_c(text);
 }

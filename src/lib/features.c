@@ -108,7 +108,8 @@ static enum rc open_feeder(struct ty_features *f, const struct ty_features_optio
     if (use == SOURCE_TRAIN)
         c.mask =
             train_mask_conf_of(conf->data_config, f->plan, o->seed, (uint64_t)o->worker);
-    if (train_source_sampler(conf->data_config, use, o->seed, share, &sampler))
+    if (train_source_sampler(conf->data_config, f->plan, use, o->seed, share, &f->arena,
+                             &sampler))
         c.sampler = &sampler;
     enum rc rc = train_source_conf(conf->data_config, f->plan, input_of(conf, o), use,
                                    o->seed, share, &f->arena, &c.data, err);

@@ -480,7 +480,8 @@ struct nn_val *group_along(struct model *m, const char *name, int axis)
 bool group_query(struct model *m, const char *name, struct group *out)
 {
     const struct pc_FeatureGroupConfig *c = find(m, name);
-    if (!c || c->group_type != pc_FeatureGroupType_SEQUENCE)
+    if (!c || (c->group_type != pc_FeatureGroupType_SEQUENCE &&
+               c->group_type != pc_FeatureGroupType_JAGGED_SEQUENCE))
         return group_of(m, name, 0, NULL, out);
     *out = (struct group){.conf = c};
     mark_read(m, c);
@@ -488,8 +489,9 @@ bool group_query(struct model *m, const char *name, struct group *out)
                         .names = c->feature_names,
                         .n = c->n_feature_names,
                         .in_sequence_group = true,
-                        .suffix = c->embedding_name_suffix,
-                        .axis = AXIS_BATCH};
+                        .suffix = c->embedding_name_suffix};
+    if (!list_axis(m, name, l.names, l.n, &l.axis))
+        return false;
     out->deep = add_features(m, &l, arena_printf(&m->arena, "%s.query", name),
                              &out->n_fields, &out->field_width);
     if (!out->deep)

@@ -30,7 +30,7 @@ struct nn_val *part_tower(struct model *m, const struct match_conf *c,
     if (c->output_dim > 0)
         x = nn_linear(m->graph, "output", x, c->output_dim, true, ACT_NONE);
     if (c->similarity == pc_Similarity_COSINE)
-        x = nn_l2_normalise(m->graph, x, NORM_EPS);
+        x = nn_l2_normalise(m->graph, x, c->eps > 0 ? c->eps : NORM_EPS);
     return x;
 }
 
@@ -105,7 +105,16 @@ void head_match(struct model *m, const struct match_conf *c, struct nn_val *user
             g,
             "weight:", &(struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}},
             false);
+    if (c->lists && t.weighted) {
+        graph_fail(g, "sample weights are per row; with several items per row each item "
+                      "is a row of the loss");
+        return;
+    }
     m->match.in_batch = t.diagonal = c->in_batch;
+    if (c->lists) {
+        m->match.own = t.axis = graph_axis(g, "own items");
+        user = nn_expand(g, user, m->match.own);
+    }
     m->match.scores = graph_axis(g, "candidates");
     if (!c->in_batch && has_hard(m))
         m->match.hard = graph_axis(g, "hard items");
@@ -113,7 +122,8 @@ void head_match(struct model *m, const struct match_conf *c, struct nn_val *user
                                (float)(1.0 / c->temperature));
     nn_loss(g, loss,
             c->logistic ? nn_match_logistic(g, t.scores, t.weights, t.diagonal)
-                        : nn_match_loss(g, t.scores, t.weights, t.diagonal));
+                        : nn_match_loss(g, t.scores, t.weights, t.diagonal,
+                                        c->lists ? m->match.own : AXIS_BATCH));
     nn_output(g, "similarity", t.scores);
     VEC_PUSH(&m->tasks, t);
 }
@@ -125,18 +135,20 @@ static enum rc match_room(struct model_match *x, int64_t rows, struct err *err)
     mem_free(x->item_at);
     mem_free(x->score_at);
     mem_free(x->hard_at);
+    mem_free(x->own_at);
     x->item_at = mem_try_alloc((size_t)rows, sizeof(*x->item_at));
     x->score_at = mem_try_alloc((size_t)rows, sizeof(*x->score_at));
     x->hard_at = mem_try_calloc((size_t)rows, sizeof(*x->hard_at));
-    x->room = x->item_at && x->score_at && x->hard_at ? rows : 0;
+    x->own_at = mem_try_alloc((size_t)rows, sizeof(*x->own_at));
+    x->room = x->item_at && x->score_at && x->hard_at && x->own_at ? rows : 0;
     return x->room ? RC_OK
                    : err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)rows);
 }
 
-enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
-                         const int64_t *hard_at, struct nn_batch_rows *rows,
-                         struct err *err)
+enum rc model_match_rows(struct model *m, const struct model_match_batch *batch,
+                         struct nn_batch_rows *rows, struct err *err)
 {
+    const int64_t *hard_at = batch->hard_at, *own_at = batch->own_at;
     struct model_match *x = &m->match;
     int64_t n = rows->n[AXIS_BATCH], most = 0;
     if (x->items < 0 && x->scores < 0)
@@ -147,23 +159,28 @@ enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
     for (int64_t b = 0; hard_at && b < n; b++)
         if (hard_at[b + 1] - hard_at[b] > most)
             most = hard_at[b + 1] - hard_at[b];
-    int64_t width = x->in_batch ? n : 1 + n_common + most;
+    int64_t width = x->in_batch ? n : 1 + batch->n_common + most;
     for (int64_t b = 0; b <= n; b++) {
-        x->item_at[b] = n ? b * items / n : 0;
-        x->score_at[b] = b * width;
+        x->item_at[b] = n ? b * batch->items / n : 0;
+        x->score_at[b] = (own_at ? own_at[b] : b) * width;
         x->hard_at[b] = hard_at ? hard_at[b] : 0;
+        x->own_at[b] = b;
     }
     if (x->items >= 0) {
-        rows->n[x->items] = items;
+        rows->n[x->items] = batch->items;
         rows->offsets[x->items] = x->item_at;
     }
     if (x->scores >= 0) {
-        rows->n[x->scores] = n * width;
+        rows->n[x->scores] = x->score_at[n];
         rows->offsets[x->scores] = x->score_at;
     }
     if (x->hard >= 0) {
         rows->n[x->hard] = x->hard_at[n];
         rows->offsets[x->hard] = x->hard_at;
+    }
+    if (x->own >= 0) {
+        rows->n[x->own] = own_at ? own_at[n] : n;
+        rows->offsets[x->own] = own_at ? own_at : x->own_at;
     }
     return RC_OK;
 }

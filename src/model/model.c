@@ -45,7 +45,7 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     struct model *m = mem_calloc(1, sizeof(*m));
     m->conf = conf;
     m->options = *options;
-    m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1};
+    m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1, .own = -1};
     m->options.graph.device_inputs = options->lookup && options->lookup->on_device;
     m->graph = graph_create(&m->options.graph);
     pc_features_init(&m->features, conf, &m->arena);
@@ -114,6 +114,7 @@ void model_destroy(struct model *m)
     mem_free(m->match.item_at);
     mem_free(m->match.score_at);
     mem_free(m->match.hard_at);
+    mem_free(m->match.own_at);
     arena_release(&m->arena);
     mem_free(m);
 }

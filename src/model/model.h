@@ -140,8 +140,10 @@ struct model_column {
  */
 struct model_match {
     int items, scores, hard;
+    int own; /* of rows with several items: each meets its user by itself */
     bool in_batch;
-    int64_t *item_at, *score_at, *hard_at; /* offsets of the batch at hand; owned */
+    /* Offsets of the batch at hand; owned. own_at: where each row has one item. */
+    int64_t *item_at, *score_at, *hard_at, *own_at;
     int64_t room;
 };
 
@@ -208,12 +210,15 @@ enum rc model_settle(struct model *m, bool last, struct err *err) MUST_CHECK;
 /* Feature groups that the model does not read: "'deep' (3 features)", or nothing. */
 void model_unread_groups(const struct model *m, struct buf *out);
 /* Sets the rows of a match model's axes in *rows, whose batch has rows->n[0] rows: items
- * in all, of which n_common stand against every row, and hard_at as in struct
- * feature_batch (NULL: no hard ones). Does nothing to other models. RC_NOMEM.
+ * in all, of which n_common stand against every row, and hard_at (NULL: no hard ones) and
+ * own_at as in struct feature_batch. Does nothing to other models. RC_NOMEM.
  */
-enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
-                         const int64_t *hard_at, struct nn_batch_rows *rows,
-                         struct err *err) MUST_CHECK;
+struct model_match_batch {
+    int64_t items, n_common;
+    const int64_t *hard_at, *own_at; /* own_at is used until the next batch */
+};
+enum rc model_match_rows(struct model *m, const struct model_match_batch *b,
+                         struct nn_batch_rows *rows, struct err *err) MUST_CHECK;
 /* In training, when lookup_forward() has filled the inputs from `slots`: tells the graph
  * which rows have the same vectors.
  */

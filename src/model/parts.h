@@ -27,7 +27,7 @@ bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *w
  */
 struct nn_val *group_along(struct model *m, const char *name, int axis);
 /* The features of a group that are no sequences, as out->deep: all of a DEEP group, and of
- * a SEQUENCE group its query, through the tables of sequences.
+ * a SEQUENCE or JAGGED_SEQUENCE group its query, through the tables of sequences.
  */
 bool group_query(struct model *m, const char *name, struct group *out);
 bool group_exists(const struct model *m, const char *name);
@@ -177,6 +177,8 @@ struct match_conf {
     double temperature;
     bool in_batch;
     bool logistic; /* the loss is binary_cross_entropy, of each score on its own */
+    bool lists;    /* a row has several items, which a sampler takes apart */
+    float eps;     /* of COSINE; 0: 1e-12 */
 };
 struct nn_val *part_tower(struct model *m, const struct match_conf *conf,
                           const struct pc_MLP *mlp, struct nn_val *x);

@@ -368,20 +368,22 @@ struct nn_val *nn_action_embed(struct graph *g, struct nn_val *action,
 /* The same learnt values for every row of the axis that `like` is on. */
 struct nn_val *nn_learned_row(struct graph *g, struct param *row, struct nn_val *like);
 
-/* Users and items. The rows of items are those of the batch, then those that stand
- * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
- * of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per candidate, on
- * `axis`, whose offsets give every user the same number: 1 + items for all + hard items
- * of the user who has most, missing ones far below the others; with `in_batch` one per
- * row of the batch. All times `scale`.
+/* Users and items. The rows of items are those of the users, then those that stand
+ * against all users, then hard ones: row b of the batch has hard items offsets[b] ..
+ * offsets[b + 1] of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per
+ * candidate, on `axis`, whose offsets give every user the same number: 1 + items for all +
+ * hard items of the row that has most, missing ones far below the others; with `in_batch`
+ * one per row of the batch. All times `scale`. A user is a row of the batch, or of another
+ * axis when a row has several own items.
  */
 struct nn_val *nn_match_scores(struct graph *g, struct nn_val *user, struct nn_val *item,
                                int axis, int hard_axis, bool in_batch, float scale);
-/* Cross entropy per row of the first of its scores, or with `diagonal` of score i of row
- * i; ready for nn_loss(). `weights` as below.
+/* Cross entropy per user, which are on `axis`, of the first of its scores, or with
+ * `diagonal` of score i of row i; ready for nn_loss(). `weights` as below, of rows of the
+ * batch.
  */
 struct nn_val *nn_match_loss(struct graph *g, struct nn_val *scores,
-                             struct nn_val *weights, bool diagonal);
+                             struct nn_val *weights, bool diagonal, int axis);
 /* The same with each score on its own: softplus(-score) of the first (or score i), plus
  * softplus(score) of all others.
  */

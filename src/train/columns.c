@@ -77,6 +77,8 @@ void train_columns_conf(const struct data_schema *known, const struct feature_pl
         struct type t = type_copy(a, &known->at[i].type);
         if (c && !c->text && t.id == TYPE_F32) /* text has more digits, and no limit */
             t.id = TYPE_F64;
+        if (c && c->sampled && t.id == TYPE_LIST) /* or an item alone, behind an export */
+            continue;
         if (c)
             types[n++] = (struct reader_field){.name = arena_strdup(a, c->name),
                                                .type = t,

@@ -654,8 +654,12 @@ enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
 {
     const struct feature_batch *b = f->batch;
     struct model *m = f->m;
-    enum rc rc = model_match_rows(m, b->item_rows ? b->item_rows : b->rows, b->n_common,
-                                  b->hard_at, &f->rows, err);
+    struct model_match_batch match = {.items = b->item_rows || b->own_at ? b->item_rows
+                                                                         : b->rows,
+                                      .n_common = b->n_common,
+                                      .hard_at = b->hard_at,
+                                      .own_at = b->own_at};
+    enum rc rc = model_match_rows(m, &match, &f->rows, err);
     if (!rc)
         rc = graph_rows(m->graph, &f->rows, err);
     if (rc)

@@ -25,7 +25,7 @@ struct train_mask_conf train_mask_conf_of(const struct pc_DataConfig *d,
 /* How many of the rows that are masked at all a sampler drew as negatives: the last. */
 static int64_t drawn(const struct sampled *in)
 {
-    return in->items ? in->items->n - in->rows->n : in->n_negatives;
+    return in->items ? in->items->n - in->n_own : in->n_negatives;
 }
 
 enum rc train_mask_draw(struct train_mask *m, const struct train_mask_conf *c,

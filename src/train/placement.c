@@ -78,12 +78,8 @@ static void add_uses(struct train_placement *p, const struct train_session *s,
 /* Rows of a batch, with those that a sampler adds. */
 static double batch_of(const struct train_session *s)
 {
-    struct sampler_conf sampler;
-    double n = s->conf->data_config->batch_size;
-    if (train_source_sampler(s->conf->data_config, SOURCE_TRAIN, 0,
-                             (struct train_source_share){0}, &sampler))
-        n += (double)sampler.num_sample;
-    return n;
+    struct pc_sampler sampler = pc_sampler_of(s->conf->data_config);
+    return (double)s->conf->data_config->batch_size + (double)sampler.num_sample;
 }
 
 /* Without what the dense part and batches under way take. */

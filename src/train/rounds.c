@@ -116,8 +116,8 @@ static enum rc open_stream(struct train_rounds *r, const struct train_session *s
     if (c->use == SOURCE_TRAIN)
         conf.mask = train_mask_conf_of(s->conf->data_config, s->plan, s->options.seed,
                                        (uint64_t)share.at);
-    if (train_source_sampler(s->conf->data_config, c->use, s->options.seed, share,
-                             &sampler))
+    if (train_source_sampler(s->conf->data_config, s->plan, c->use, s->options.seed,
+                             share, &r->arena, &sampler))
         conf.sampler = &sampler;
     enum rc rc = train_source_conf(s->conf->data_config, s->plan, c->path, c->use,
                                    s->options.seed, share, &r->arena, &conf.data, err);

@@ -237,6 +237,14 @@ static enum rc update_codes(const struct train_session *session, const struct en
     return rc;
 }
 
+/* Whose rows a task has: the batch's, or candidates of its rows. */
+static int64_t task_rows(const struct train_session *session, const struct model_task *t,
+                         const struct feature_batch *b)
+{
+    return t->axis == AXIS_BATCH ? b->rows
+                                 : graph_batch_rows(session->model->graph)->n[t->axis];
+}
+
 static enum rc update_metric(struct train_score *s, const struct train_session *session,
                              const struct entry *e, const struct feature_batch *b,
                              struct err *err)
@@ -247,11 +255,11 @@ static enum rc update_metric(struct train_score *s, const struct train_session *
         graph_read(session->model->graph, wants == METRIC_VALUE    ? t->y
                                           : wants == METRIC_SCORES ? t->scores
                                                                    : t->probs);
-    int64_t n = wants == METRIC_SCORES ? b->rows : pred.rows;
+    int64_t n = wants == METRIC_SCORES ? task_rows(session, t, b) : pred.rows;
     struct metric_rows rows = {.n = n, .pred = pred.data, .width = pred.width};
     if (wants == METRIC_SCORES) {
-        fill_targets(s, t, b->rows);
-        rows.width = b->rows ? pred.rows / b->rows : 1;
+        fill_targets(s, t, n);
+        rows.width = n ? pred.rows / n : 1;
         rows.label = s->preds;
     } else {
         rows.label = graph_read(session->model->graph, t->labels).data;
@@ -287,8 +295,7 @@ static int64_t counted_rows(const struct train_session *session,
                             const struct feature_batch *b)
 {
     const struct model *m = session->model;
-    int axis = m->tasks.n ? m->tasks.at[0].axis : AXIS_BATCH;
-    return axis == AXIS_BATCH ? b->rows : graph_batch_rows(m->graph)->n[axis];
+    return m->tasks.n ? task_rows(session, &m->tasks.at[0], b) : b->rows;
 }
 
 enum rc train_score_batch(struct train_score *s, const struct train_session *session,

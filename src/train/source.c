@@ -306,8 +306,22 @@ static enum sampler_levels levels_of(const char *word)
     return LEVELS_UNIFORM;
 }
 
-bool train_source_sampler(const struct pc_DataConfig *d, enum train_source_use use,
-                          uint64_t seed, struct train_source_share share,
+/* Rows of several items, when the features say so. */
+static void use_lists(const struct feature_plan *plan, struct arena *a,
+                      struct sampler_conf *out)
+{
+    const struct pc_SequenceFeature *group =
+        plan ? feature_plan_conf(plan)->candidates : NULL;
+    if (!group)
+        return;
+    out->list_prefix = arena_printf(a, "%s__", group->sequence_name);
+    out->list_delim =
+        group->sequence_delim && *group->sequence_delim ? group->sequence_delim : ";";
+}
+
+bool train_source_sampler(const struct pc_DataConfig *d, const struct feature_plan *plan,
+                          enum train_source_use use, uint64_t seed,
+                          struct train_source_share share, struct arena *a,
                           struct sampler_conf *out)
 {
     struct pc_sampler s = pc_sampler_of(d);
@@ -335,5 +349,6 @@ bool train_source_sampler(const struct pc_DataConfig *d, enum train_source_use u
     out->n_layers = (size_t)s.n_layer_num_sample;
     out->remain_ratio = s.remain_ratio;
     out->levels = levels_of(s.probability_type);
+    use_lists(plan, a, out);
     return true;
 }

@@ -32,10 +32,11 @@ enum rc train_source_conf(const struct pc_DataConfig *data,
 const char *train_source_quota(const struct pc_DataConfig *data);
 
 /* The sampler of data_config; false: there is none, or none is wanted (predict). Each
- * shard draws other samples.
+ * shard draws other samples. `out` may point into `a`; of a tree plan and arena may be NULL.
  */
-bool train_source_sampler(const struct pc_DataConfig *data, enum train_source_use use,
-                          uint64_t seed, struct train_source_share share,
+bool train_source_sampler(const struct pc_DataConfig *data,
+                          const struct feature_plan *plan, enum train_source_use use,
+                          uint64_t seed, struct train_source_share share, struct arena *a,
                           struct sampler_conf *out);
 
 #endif

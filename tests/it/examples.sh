@@ -89,6 +89,13 @@ candidates_train()
         run tail -n 1 "runs/$name/train_eval_result_v2.txt"
         json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
     done
+    run "$TRAINYARD" data items kuairand/train --item cand_seq__video_id --attrs cand_seq__video_id --out kuairand/tables
+    err_has "kuairand/tables: 5"
+    run "$TRAINYARD" train "$TY_SOURCE/examples/hstu-match-kuairand.config" \
+        --set train_config.dense_optimizer.adam_optimizer.lr=0.005
+    status 0
+    run tail -n 1 runs/hstu-match-kuairand/train_eval_result_v2.txt
+    json 'd["recall@1"] > 0.04 and d["recall@10"] > 0.3'
 }
 
 tap_cases examples_are_right every_model_is_shown codes_train candidates_train dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \

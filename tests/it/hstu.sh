@@ -116,4 +116,39 @@ shards_average_alone()
     status 0
 }
 
-tap_cases shards_average_alone bytes_stay lists_come_out wrong_labels_are_told
+# Retrieval: lists of items in training, an item per row in an export.
+items_of_a_row_meet_its_user()
+{
+    local config=$TY_SOURCE/examples/hstu-match-kuairand.config
+    few_rows 300
+    run "$TRAINYARD" data items kuairand/train --item cand_seq__video_id --user user_id --attrs cand_seq__video_id --out kuairand/tables
+    status 0
+    run "$TRAINYARD" data items kuairand/train --item cand_seq__video_id --attrs user_id --out kuairand/more
+    status 2
+    err_has "E1904"
+    err_has "column 'user_id' is no list, as 'cand_seq__video_id' is"
+    for threads in 1 2; do
+        run "$TRAINYARD" train "$config" --set train_config.num_epochs=1 --model-dir "m$threads" --threads "$threads"
+        status 0
+    done
+    same_checkpoint m1/model.ckpt-4 m2/model.ckpt-4
+    run "$TRAINYARD" export m1/pipeline.config --export-dir x
+    status 0
+    run "$TRAINYARD" parity x kuairand/eval
+    status 0
+    printf '{"cand_seq__video_id": 5}\n{"cand_seq__video_id": 7}\n' >one.jsonl
+    printf '{"cand_seq__video_id": [5, 7]}\n{"cand_seq__video_id": [7]}\n' >first.jsonl
+    for f in one first; do
+        run "$TRAINYARD" predict --model x --input $f.jsonl --output $f.out.jsonl --output-columns item_tower_emb
+        status 0
+    done
+    cmp one.out.jsonl first.out.jsonl || fail "a list is its first item"
+    run "$TRAINYARD" train "$config" --model-dir a --set 'model_config.hstu_match.in_batch_negative=true'
+    status 2
+    err_has "E0393"
+    run "$TRAINYARD" train "$config" --model-dir b --set 'data_config.negative_sampler.item_id_field=request_time'
+    status 2
+    err_has "hstu_match needs a sampler whose item_id_field is a column of a sequence_feature"
+}
+
+tap_cases items_of_a_row_meet_its_user shards_average_alone bytes_stay lists_come_out wrong_labels_are_told

@@ -83,19 +83,33 @@ struct making {
     const struct data_schema *schema;
     size_t item, user;
     size_t *attrs;
+    bool lists; /* rows have several items: their columns are lists */
     struct entries items, users, edges;
     struct sampler_make_counts *counts;
 };
 
-static enum rc sampler_make_find(const struct data_schema *s, const char *name, bool id,
+/* What a value is: of lists of items one of theirs. */
+static const struct type *value_type(const struct making *m, size_t col)
+{
+    const struct type *t = &m->schema->at[col].type;
+    return m->lists && t->id == TYPE_LIST ? &t->kids[0].type : t;
+}
+
+static enum rc sampler_make_find(const struct making *m, const char *name, bool id,
                                  size_t *out, struct err *err)
 {
+    const struct data_schema *s = m->schema;
     int64_t at = data_schema_find(s, str_c(name));
     if (at < 0)
         return err_coded(err, RC_INVAL, E1904, "there is no column '%s' in the data",
                          name);
-    if (id ? !id_column(&s->at[at].type) : !attr_accepts(&s->at[at].type))
+    const struct type *t = value_type(m, (size_t)at);
+    if (id ? !id_column(t) : !attr_accepts(t))
         return err_coded(err, RC_INVAL, E1904, "column '%s' cannot be used here", name);
+    if (m->lists && name != m->conf->user && t == &s->at[at].type)
+        return err_coded(err, RC_INVAL, E1904,
+                         "column '%s' is no list, as '%s' is: each item needs a value",
+                         name, m->conf->item);
     *out = (size_t)at;
     return RC_OK;
 }
@@ -159,16 +173,46 @@ static enum rc check_value(const struct making *m, const char *column, struct st
                      column, (int)(s.n < 60 ? s.n : 60), s.p, m->conf->attr_delim);
 }
 
-static enum rc add_text(struct making *m, struct entries *e, const struct batch *b,
-                        const size_t *cols, size_t n, bool attrs, int64_t row,
-                        struct err *err)
+/* One item of a row, or all that a row has. */
+struct spot {
+    const struct batch *b;
+    int64_t row, place;
+};
+
+/* The column and row of a value of an item; RC_INVAL E1904. */
+static enum rc value_at(const struct making *m, const struct spot *s, size_t col,
+                        const struct column **c, int64_t *at, struct err *err)
+{
+    *c = &s->b->cols[col];
+    *at = s->row;
+    if (!m->lists)
+        return RC_OK;
+    const int32_t *own = (*c)->offsets, *items = s->b->cols[m->item].offsets;
+    if (own[s->row + 1] - own[s->row] != items[s->row + 1] - items[s->row])
+        return err_coded(err, RC_INVAL, E1904,
+                         "column '%s': a row has %d values for the %d items of '%s'",
+                         m->schema->at[col].name, own[s->row + 1] - own[s->row],
+                         items[s->row + 1] - items[s->row], m->conf->item);
+    *at = own[s->row] + s->place;
+    *c = &(*c)->kids[0];
+    return RC_OK;
+}
+
+static enum rc add_text(struct making *m, struct entries *e, const struct spot *s,
+                        const size_t *cols, size_t n, bool attrs, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t k = 0; k < n && !rc; k++) {
+        const struct column *c = &s->b->cols[cols[k]];
+        int64_t row = s->row;
         if (k)
             buf_puts(&e->text, m->conf->attr_delim);
         size_t from = e->text.n;
-        put_attr(&e->text, &b->cols[cols[k]], row);
+        if (e == &m->items)
+            rc = value_at(m, s, cols[k], &c, &row, err);
+        if (rc)
+            break;
+        put_attr(&e->text, c, row);
         rc = buf_check(&e->text, err);
         if (!rc)
             rc = check_value(m, m->schema->at[cols[k]].name,
@@ -180,40 +224,55 @@ static enum rc add_text(struct making *m, struct entries *e, const struct batch 
 
 static enum id_kind kind_of(const struct making *m, size_t col)
 {
-    return m->schema->at[col].type.id == TYPE_STR ? ID_TEXT : ID_NUMBER;
+    return value_type(m, col)->id == TYPE_STR ? ID_TEXT : ID_NUMBER;
 }
 
 /* An item's text is its id and, behind a tab, its attributes. */
-static enum rc add_item(struct making *m, const struct batch *b, int64_t row,
-                        int64_t *item, struct err *err)
+static enum rc add_item(struct making *m, const struct spot *s, int64_t *item,
+                        struct err *err)
 {
-    int64_t key;
+    const struct column *c;
+    int64_t key, at;
     bool fresh;
-    id_key(&b->cols[m->item], row, kind_of(m, m->item), &key);
-    enum rc rc = sampler_make_count(&m->items, key, &fresh, item, err);
+    enum rc rc = value_at(m, s, m->item, &c, &at, err);
+    if (rc)
+        return rc;
+    id_key(c, at, kind_of(m, m->item), &key);
+    rc = sampler_make_count(&m->items, key, &fresh, item, err);
     if (rc || !fresh)
         return rc;
-    rc = add_text(m, &m->items, b, &m->item, 1, false, row, err);
+    rc = add_text(m, &m->items, s, &m->item, 1, false, err);
     buf_putc(&m->items.text, '\t');
     if (!rc)
-        rc = add_text(m, &m->items, b, m->attrs, m->conf->n_attrs, true, row, err);
+        rc = add_text(m, &m->items, s, m->attrs, m->conf->n_attrs, true, err);
     m->items.text_at.at[*item] = (int64_t)m->items.text.n;
     return rc;
+}
+
+static enum rc add_pair(struct making *m, const struct spot *s, struct err *err)
+{
+    int64_t item, user, key, pair;
+    bool fresh;
+    enum rc rc = add_item(m, s, &item, err);
+    if (rc || !m->conf->user)
+        return rc;
+    id_key(&s->b->cols[m->user], s->row, kind_of(m, m->user), &key);
+    rc = sampler_make_count(&m->users, key, &fresh, &user, err);
+    if (!rc && fresh)
+        rc = add_text(m, &m->users, s, &m->user, 1, false, err);
+    return rc ? rc : sampler_make_count(&m->edges, user << 32 | item, &fresh, &pair, err);
 }
 
 static enum rc add_row(struct making *m, const struct batch *b, int64_t row,
                        struct err *err)
 {
-    int64_t item, user, key, pair;
-    bool fresh;
-    enum rc rc = add_item(m, b, row, &item, err);
-    if (rc || !m->conf->user)
-        return rc;
-    id_key(&b->cols[m->user], row, kind_of(m, m->user), &key);
-    rc = sampler_make_count(&m->users, key, &fresh, &user, err);
-    if (!rc && fresh)
-        rc = add_text(m, &m->users, b, &m->user, 1, false, row, err);
-    return rc ? rc : sampler_make_count(&m->edges, user << 32 | item, &fresh, &pair, err);
+    struct spot s = {.b = b, .row = row};
+    const int32_t *items = b->cols[m->item].offsets;
+    int64_t n = m->lists ? items[row + 1] - items[row] : 1;
+    enum rc rc = RC_OK;
+    for (; s.place < n && !rc; s.place++)
+        rc = add_pair(m, &s, err);
+    return rc;
 }
 
 static enum rc read_all(struct making *m, struct dataset *d, struct err *err)
@@ -322,11 +381,13 @@ enum rc sampler_tables(struct dataset *d, const struct sampler_make_conf *conf,
     buf_init(&m.items.text, TEXT_MAX);
     buf_init(&m.users.text, TEXT_MAX);
     m.attrs = mem_calloc(conf->n_attrs + 1, sizeof(*m.attrs));
-    enum rc rc = sampler_make_find(m.schema, conf->item, true, &m.item, err);
+    int64_t item = data_schema_find(m.schema, str_c(conf->item));
+    m.lists = item >= 0 && m.schema->at[item].type.id == TYPE_LIST;
+    enum rc rc = sampler_make_find(&m, conf->item, true, &m.item, err);
     if (!rc && conf->user)
-        rc = sampler_make_find(m.schema, conf->user, true, &m.user, err);
+        rc = sampler_make_find(&m, conf->user, true, &m.user, err);
     for (size_t i = 0; i < conf->n_attrs && !rc; i++)
-        rc = sampler_make_find(m.schema, conf->attrs[i], false, &m.attrs[i], err);
+        rc = sampler_make_find(&m, conf->attrs[i], false, &m.attrs[i], err);
     if (!rc)
         rc = read_all(&m, d, err);
     if (!rc)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data/sampler/make.h - tables for samplers out of a click log.
  *
- * An item's weight is the number of its rows, its attributes are those of the first. All
+ * An item's weight is the number of its rows, its attributes are those of the first. Where
+ * the item's column is a list a row has several items, and attributes are lists as long. All
  * items, users and pairs of both are kept in memory.
  */
 #ifndef DATA_SAMPLER_MAKE_H

@@ -22,38 +22,61 @@ struct reading {
     bool first; /* nothing was read yet */
 };
 
+/* What an attribute of that column is: of a list one of its elements. */
+static const struct type *attr_type(const struct nodes_conf *c, int64_t at)
+{
+    const struct type *t = &c->data->at[at].type;
+    return c->list_prefix && t->id == TYPE_LIST ? &t->kids[0].type : t;
+}
+
+static enum rc bad_attr(const char *name, const struct type *t, struct err *err)
+{
+    struct buf type;
+    buf_init(&type, 256);
+    type_print(t, &type);
+    enum rc rc = err_coded(err, RC_INVAL, E1904,
+                           "attribute '%s': no values of type %s can be made from text",
+                           name, buf_str(&type));
+    buf_release(&type);
+    return rc;
+}
+
+/* Attribute i, whose column has that name. */
+static enum rc choose_attr(struct nodes *n, const struct nodes_conf *c, size_t i,
+                           const char *name, struct err *err)
+{
+    int64_t at = data_schema_find(c->data, str_c(name));
+    n->column_of[i] = NOT_WANTED;
+    if (c->level_field && strcmp(name, c->level_field) == 0) {
+        n->column_of[i] = IS_LEVEL;
+    } else if (at < 0) {
+        if (c->notes)
+            buf_printf(c->notes,
+                       "attribute '%s' is not a column that training reads: ignored\n",
+                       name);
+    } else if (data_schema_find(&n->schema, str_c(name)) >= 0) {
+        return err_coded(err, RC_INVAL, E1904, "attr_fields names '%s' twice",
+                         c->attr_fields[i]);
+    } else if (!attr_accepts(attr_type(c, at))) {
+        return bad_attr(name, attr_type(c, at), err);
+    } else {
+        n->column_of[i] = (int64_t)n->schema.n;
+        data_schema_add(&n->schema, str_c(name), attr_type(c, at));
+    }
+    return RC_OK;
+}
+
 /* Which attributes are kept, and as what. */
 static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct err *err)
 {
     n->column_of = mem_calloc(c->n_attr_fields + 1, sizeof(*n->column_of));
     for (size_t i = 0; i < c->n_attr_fields; i++) {
-        const char *name = c->attr_fields[i];
-        int64_t at = data_schema_find(c->data, str_c(name));
-        n->column_of[i] = NOT_WANTED;
-        if (c->level_field && strcmp(name, c->level_field) == 0) {
-            n->column_of[i] = IS_LEVEL;
-        } else if (at < 0) {
-            if (c->notes)
-                buf_printf(
-                    c->notes,
-                    "attribute '%s' is not a column that training reads: ignored\n",
-                    name);
-        } else if (data_schema_find(&n->schema, str_c(name)) >= 0) {
-            return err_coded(err, RC_INVAL, E1904, "attr_fields names '%s' twice", name);
-        } else if (!attr_accepts(&c->data->at[at].type)) {
-            struct buf type;
-            buf_init(&type, 256);
-            type_print(&c->data->at[at].type, &type);
-            enum rc rc = err_coded(err, RC_INVAL, E1904,
-                                   "attribute '%s': no values of type %s can be made "
-                                   "from text",
-                                   name, buf_str(&type));
-            buf_release(&type);
+        char *name =
+            mem_printf("%s%s", c->list_prefix ? c->list_prefix : "", c->attr_fields[i]);
+        enum rc rc = choose_attr(n, c, i, name, err);
+        mem_free(name);
+        if (rc)
             return rc;
-        } else {
-            n->column_of[i] = (int64_t)n->schema.n;
-            data_schema_add(&n->schema, str_c(name), &c->data->at[at].type);
-        }
     }
     return RC_OK;
 }

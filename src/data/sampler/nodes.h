@@ -17,7 +17,9 @@ struct nodes_conf {
     /* Columns of the training data: give attributes a type. */
     const struct data_schema *data;
     const char *level_field; /* attribute with the level in a tree, or NULL */
-    struct buf *notes;       /* what is odd but handled, a line each; NULL: nobody asks */
+    /* Columns of attributes have it, and hold lists of them (or texts); NULL: they do not. */
+    const char *list_prefix;
+    struct buf *notes; /* what is odd but handled, a line each; NULL: nobody asks */
 };
 
 #define TREE_ABOVE (-1) /* the level of a node from which a tree's root is reached */

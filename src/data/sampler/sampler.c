@@ -30,16 +30,19 @@ enum rc list_room(struct sampler_list *l, int64_t n, struct err *err)
 }
 
 static enum rc find_column(const struct sampler *s, const char *field, const char *name,
-                           size_t *out, struct err *err)
+                           bool of_item, size_t *out, struct err *err)
 {
     int64_t at = data_schema_find(s->data, str_c(name ? name : ""));
     if (at < 0)
         return err_coded(err, RC_INVAL, E1904, "%s: there is no column '%s' in the data",
                          field, name ? name : "");
-    if (!id_column(&s->data->at[at].type)) {
+    const struct type *t = &s->data->at[at].type;
+    if (of_item && s->lists && t->id == TYPE_LIST)
+        t = &t->kids[0].type;
+    if (!id_column(t)) {
         struct buf type;
         buf_init(&type, 256);
-        type_print(&s->data->at[at].type, &type);
+        type_print(t, &type);
         enum rc rc = err_coded(err, RC_INVAL, E1904,
                                "%s: column '%s' is of type %s, ids are integers or texts",
                                field, name, buf_str(&type));
@@ -71,6 +74,7 @@ enum rc sampler_nodes(const struct sampler_conf *c, const struct data_schema *da
                               .attr_fields = attrs,
                               .n_attr_fields = n,
                               .data = data,
+                              .list_prefix = c->list_prefix,
                               .level_field =
                                   pc_sampler_kinds[c->kind].tree ? "tree_level" : NULL,
                               .notes = notes};
@@ -128,10 +132,14 @@ enum rc sampler_open(const struct sampler_conf *conf, const struct data_schema *
     s->num_hard = conf->num_hard_sample;
     s->by_user = pc_sampler_kinds[s->kind].by_user;
     s->has_hard = pc_sampler_kinds[s->kind].hard;
+    s->lists = conf->list_prefix != NULL;
+    s->delim = str_c(mem_strdup(conf->list_delim ? conf->list_delim : ";"));
     buf_init(&s->notes, NOTES_MAX);
-    enum rc rc = find_column(s, "item_id_field", conf->item_id_field, &s->item_at, err);
+    enum rc rc =
+        find_column(s, "item_id_field", conf->item_id_field, true, &s->item_at, err);
     if (!rc && (s->by_user || s->has_hard))
-        rc = find_column(s, "user_id_field", conf->user_id_field, &s->user_at, err);
+        rc =
+            find_column(s, "user_id_field", conf->user_id_field, false, &s->user_at, err);
     if (!rc)
         rc = read_tables(s, conf, err);
     if (rc) {
@@ -155,6 +163,7 @@ void sampler_close(struct sampler *s)
     edges_release(&s->hard);
     tree_release(&s->tree);
     mem_free(s->attr_at);
+    mem_free((char *)(uintptr_t)s->delim.p);
     buf_release(&s->notes);
     mem_free(s);
 }
@@ -169,12 +178,20 @@ const char *sampler_notes(const struct sampler *s)
     return buf_str(&s->notes);
 }
 
+/* Of one item's id. */
+static const struct type *item_type(const struct sampler *s)
+{
+    const struct type *t = &s->data->at[s->item_at].type;
+    return s->lists && t->id == TYPE_LIST ? &t->kids[0].type : t;
+}
+
 struct sampler_scratch *sampler_scratch_create(const struct sampler *s)
 {
     struct sampler_scratch *x = mem_calloc(1, sizeof(*x));
     x->s = s;
     batch_init(&x->items, &s->nodes.schema);
     batch_init(&x->longer, s->data);
+    column_init(&x->ids, item_type(s));
     return x;
 }
 
@@ -189,14 +206,16 @@ void sampler_scratch_destroy(struct sampler_scratch *x)
     mem_free(x->keys.at);
     mem_free(x->drawn.at);
     mem_free(x->hard_at.at);
+    mem_free(x->own_at.at);
+    column_release(&x->ids);
     mem_free(x->from.at);
     mem_free(x);
 }
 
-static enum rc bad_id(const struct sampler *s, const struct batch *b, size_t col,
-                      int64_t row, struct err *err)
+static enum rc bad_id(const struct sampler *s, const struct column *c, size_t col,
+                      int64_t i, int64_t row, struct err *err)
 {
-    struct str v = column_str(&b->cols[col], row);
+    struct str v = column_str(c, i);
     return err_coded(
         err, RC_INVAL, E1904,
         "column '%s', row %jd of the batch: '%.*s' is not an integer, as the "
@@ -205,17 +224,17 @@ static enum rc bad_id(const struct sampler *s, const struct batch *b, size_t col
 }
 
 enum rc sampler_item_rows(const struct sampler *s, struct sampler_scratch *x,
-                          const struct batch *b, struct err *err)
+                          const struct column *ids, int64_t n, struct err *err)
 {
-    enum rc rc = list_room(&x->rows, b->n, err);
-    for (int64_t i = 0; i < b->n && !rc; i++) {
+    enum rc rc = list_room(&x->rows, n, err);
+    for (int64_t i = 0; i < n && !rc; i++) {
         int64_t key;
-        if (!id_key(&b->cols[s->item_at], i, s->nodes.kind, &key))
-            rc = bad_id(s, b, s->item_at, i, err);
+        if (!id_key(ids, i, s->nodes.kind, &key))
+            rc = bad_id(s, ids, s->item_at, i, s->lists ? x->from.at[i] : i, err);
         else
             x->rows.at[i] = keymap_find(&s->nodes.index, key);
     }
-    x->rows.n = b->n;
+    x->rows.n = n;
     return rc;
 }
 
@@ -226,7 +245,7 @@ static enum rc user_keys(const struct sampler *s, struct sampler_scratch *x,
     enum rc rc = list_room(&x->keys, b->n, err);
     for (int64_t i = 0; i < b->n && !rc; i++)
         if (!id_key(&b->cols[s->user_at], i, kind, &x->keys.at[i]))
-            rc = bad_id(s, b, s->user_at, i, err);
+            rc = bad_id(s, &b->cols[s->user_at], s->user_at, i, i, err);
     return rc;
 }
 
@@ -250,7 +269,8 @@ static bool excluded(const struct sampler *s, const struct sampler_scratch *x,
 {
     if (!s->by_user)
         return keymap_find(&x->in_batch, item) >= 0;
-    return item == x->rows.at[row] || edges_has(&s->positive, x->keys.at[row], item);
+    int64_t user = s->lists ? x->from.at[row] : row;
+    return item == x->rows.at[row] || edges_has(&s->positive, x->keys.at[user], item);
 }
 
 /* Draws until one is not excluded; after many tries the next that is not, seen from the
@@ -318,13 +338,14 @@ static enum rc fill_items(const struct sampler *s, struct sampler_scratch *x,
     batch_clear(&x->items);
     for (size_t i = 0; i < s->nodes.schema.n; i++) {
         struct column *to = &x->items.cols[i];
-        enum rc rc = column_append(to, &b->cols[s->attr_at[i]], 0, b->n, err);
+        enum rc rc = s->lists ? sampler_flatten(s, x, b, s->attr_at[i], false, to, err)
+                              : column_append(to, &b->cols[s->attr_at[i]], 0, b->n, err);
         if (!rc)
             rc = column_gather(to, &s->nodes.attrs.cols[i], x->drawn.at, x->drawn.n, err);
         if (rc)
             return err_wrap(err, rc, "column '%s'", s->nodes.schema.at[i].name);
     }
-    x->items.n = b->n + x->drawn.n;
+    x->items.n = x->rows.n + x->drawn.n;
     return RC_OK;
 }
 
@@ -332,14 +353,21 @@ enum rc sampler_run(const struct sampler *s, struct sampler_scratch *x,
                     const struct batch *batch, uint64_t step, struct sampled *out,
                     struct err *err)
 {
+    const struct column *ids = s->lists ? &x->ids : &batch->cols[s->item_at];
     *out = (struct sampled){.rows = batch};
-    enum rc rc = sampler_item_rows(s, x, batch, err);
+    column_clear(&x->ids);
+    enum rc rc =
+        s->lists ? sampler_flatten(s, x, batch, s->item_at, true, &x->ids, err) : RC_OK;
+    if (!rc)
+        rc = sampler_item_rows(s, x, ids, s->lists ? ids->n : batch->n, err);
     if (!rc && pc_sampler_kinds[s->kind].tree)
         return tree_run(s, x, batch, step, out, err);
     if (!rc && (s->by_user || s->has_hard))
         rc = user_keys(s, x, batch, err);
     if (!rc)
-        rc = draw_common(s, x, batch->n, step, err);
+        rc = draw_common(s, x, x->rows.n, step, err);
+    out->n_own = x->rows.n;
+    out->own_at = s->lists ? x->own_at.at : NULL;
     out->n_common = x->drawn.n;
     if (!rc && s->has_hard)
         rc = add_hard(s, x, batch->n, err);

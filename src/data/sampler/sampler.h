@@ -52,6 +52,11 @@ struct sampler_conf {
     const char *const *attr_fields; /* columns that they stand for */
     size_t n_attr_fields;
     const char *item_id_field, *user_id_field; /* columns of the training data */
+    /* Rows have several items each: item_id_field and the columns of attr_fields are lists, or
+     * texts that are cut at list_delim. Columns have this prefix, which attr_fields leave out.
+     * NULL: a row has one item.
+     */
+    const char *list_prefix, *list_delim;
     int64_t num_sample, num_hard_sample;
     const uint32_t *layer_num_sample; /* tdm: negatives per level, from the root's 0 on */
     size_t n_layers;
@@ -86,10 +91,12 @@ struct sampled {
      * negatives alike.
      */
     const struct batch *rows;
-    /* All columns of attr_fields that batches have: the batch's rows, then what was
-     * drawn for all of them, then hard ones row by row. NULL with tdm.
+    /* All columns of attr_fields that batches have: the items of the batch's rows, then what
+     * was drawn for all of them, then hard ones row by row. NULL with tdm.
      */
     const struct batch *items;
+    int64_t n_own;          /* items of the batch's rows */
+    const int64_t *own_at;  /* [rows->n + 1]: which of them are a row's; NULL: one each */
     int64_t n_common;       /* drawn for all */
     const int64_t *hard_at; /* [rows->n + 1]: a row's among the hard ones; or NULL */
     int64_t n_negatives;    /* tdm: the last of `rows` */

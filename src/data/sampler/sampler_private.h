@@ -39,6 +39,9 @@ struct sampler {
     size_t item_at, user_at; /* columns of the training data */
     size_t *attr_at;         /* [nodes.schema.n]: column of the training data */
     bool by_user, has_hard;
+    /* Rows have lists of items, texts cut at `delim`; see struct sampler_conf. */
+    bool lists;
+    struct str delim; /* owned */
     int64_t num_sample, num_hard;
     uint64_t seed;
     struct buf notes;
@@ -58,15 +61,27 @@ struct sampler_scratch {
     struct sampler_list rows, keys;
     struct sampler_list drawn; /* rows of the item table */
     struct sampler_list hard_at;
-    struct sampler_list from; /* tdm: the original row of each row */
+    struct sampler_list own_at; /* of lists: the items of a row */
+    struct column ids;          /* of lists: those of all items */
+    struct sampler_list
+        from; /* tdm: the original row of each row; of lists: of each item */
     struct keymap in_batch;
     struct batch items;  /* of nodes.schema */
     struct batch longer; /* tdm: of the data's schema */
 };
 
-/* keys.. of the batch at hand; E1904. */
+/* Rows of the item table of n ids; E1904. */
 enum rc sampler_item_rows(const struct sampler *s, struct sampler_scratch *x,
-                          const struct batch *b, struct err *err) MUST_CHECK;
+                          const struct column *ids, int64_t n,
+                          struct err *err) MUST_CHECK;
+
+/* lists.c: the items of rows that have several */
+/* Adds the items of all rows of `from`, one by one; `to` is of their type. With `first` it says
+ * in x->own_at and x->from which are whose; else they must be as many. RC_INVAL E1904, RC_NOMEM.
+ */
+enum rc sampler_flatten(const struct sampler *s, struct sampler_scratch *x,
+                        const struct batch *from, size_t column, bool first,
+                        struct column *to, struct err *err) MUST_CHECK;
 
 /* tree.c */
 enum rc tree_open(struct sampler_tree *t, const struct sampler_conf *conf,

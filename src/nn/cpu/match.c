@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users against items. Items have rows of their own: those of the batch first (row i
+/* Users against items. Items have rows of their own: those of the users first (row i
  * belongs to user i), then some that stand against all users, then hard ones, of which
- * each user has some. A user's scores lie side by side on an axis of their own, all users
- * with the same number: the own item, those for all, the hard ones; or, when the items of
- * the batch stand against each other, one per row of the batch.
+ * each row of the batch has some. A user's scores lie side by side on an axis of their own,
+ * all users with the same number: the own item, those for all, the hard ones; or, when the
+ * items of the batch stand against each other, one per row of the batch. A row of the batch
+ * is one user, or several, when it has several own items.
  *
  * The scores against all are a matrix product in which the items are the weights: they
  * are packed anew for each batch. Packing needs memory that grows with the number of
@@ -31,9 +32,10 @@ struct scores_state {
 /* How the rows of the batch at hand are laid out. */
 struct layout {
     int64_t users, width; /* width: scores per user */
+    const int64_t *at;    /* [rows of the batch + 1]: users of a row; NULL: one each */
     int64_t first, n;     /* items that stand against all */
     int64_t col;          /* where their scores begin */
-    const int64_t *hard;  /* [users + 1], or NULL */
+    const int64_t *hard;  /* [rows of the batch + 1], or NULL */
     int64_t first_hard, hard_col;
 };
 
@@ -41,7 +43,9 @@ static struct layout layout_of(const struct op_run *r)
 {
     const struct op_scores_conf *c = r->conf;
     const struct nn_batch_rows *rows = &r->env->rows;
-    struct layout l = {.users = rows->n[AXIS_BATCH]};
+    int axis = r->in_axis[IN_USER];
+    struct layout l = {.users = rows->n[axis],
+                       .at = axis == AXIS_BATCH ? NULL : rows->offsets[axis]};
     int64_t items = r->in[IN_ITEM].rows;
     l.width = l.users ? rows->n[c->axis] / l.users : 0;
     if (c->in_batch) {
@@ -56,6 +60,12 @@ static struct layout layout_of(const struct op_run *r)
     l.first_hard = l.users + l.n;
     l.hard_col = 1 + l.n;
     return l;
+}
+
+/* The first user of row b of the batch. */
+static int64_t user_at(const struct layout *l, int64_t b)
+{
+    return l->at ? l->at[b] : b;
 }
 
 static enum rc scores_setup(const void *conf, const struct nn_shape *in,
@@ -105,41 +115,50 @@ static struct view common_part(const struct view *scores, const struct layout *l
                          .ld = l->width};
 }
 
-static void hard_scores(const struct op_run *r, const struct layout *l, int64_t user,
-                        float *scores)
+static void hard_scores(const struct op_run *r, const struct layout *l, int64_t row,
+                        int64_t user, float *scores)
 {
     int64_t d = r->in[IN_USER].width, k = 0;
-    int64_t n = l->hard ? l->hard[user + 1] - l->hard[user] : 0;
+    int64_t n = l->hard ? l->hard[row + 1] - l->hard[row] : 0;
     for (; k < n; k++)
         scores[l->hard_col + k] = kernels()->dot(
             view_row(&r->in[IN_USER], user),
-            view_row(&r->in[IN_ITEM], l->first_hard + l->hard[user] + k), d);
+            view_row(&r->in[IN_ITEM], l->first_hard + l->hard[row] + k), d);
     for (; l->hard_col + k < l->width; k++)
         scores[l->hard_col + k] = NO_SCORE;
 }
 
-static void scores_forward(const struct op_run *r, int64_t begin, int64_t end)
+/* All scores of a user of that row, but those of the packed product. */
+static void user_scores(const struct op_run *r, const struct layout *l, int64_t row,
+                        int64_t u)
 {
     const struct op_scores_conf *c = r->conf;
     const struct scores_state *s = r->state;
-    struct layout l = layout_of(r);
-    struct view users = view_rows(&r->in[IN_USER], begin, end);
-    struct view common = common_part(&r->out[0], &l, begin, end);
-    if (s->packed)
-        gemm_forward(s->packed, users, NULL, GEMM_ACT_NONE, common);
-    for (int64_t b = begin; b < end; b++) {
-        float *scores = r->out[0].data + b * l.width;
-        const float *user = view_row(&r->in[IN_USER], b);
-        for (int64_t k = 0; !s->packed && k < l.n; k++)
-            scores[l.col + k] =
-                kernels()->dot(user, view_row(&r->in[IN_ITEM], l.first + k), users.width);
-        if (!c->in_batch) {
-            scores[0] = kernels()->dot(user, view_row(&r->in[IN_ITEM], b), users.width);
-            hard_scores(r, &l, b, scores);
-        }
-        if (c->scale != 1.0f)
-            kernels()->scale(scores, c->scale, l.width);
+    float *scores = r->out[0].data + u * l->width;
+    const float *user = view_row(&r->in[IN_USER], u);
+    int64_t d = r->in[IN_USER].width;
+    for (int64_t k = 0; !s->packed && k < l->n; k++)
+        scores[l->col + k] =
+            kernels()->dot(user, view_row(&r->in[IN_ITEM], l->first + k), d);
+    if (!c->in_batch) {
+        scores[0] = kernels()->dot(user, view_row(&r->in[IN_ITEM], u), d);
+        hard_scores(r, l, row, u, scores);
     }
+    if (c->scale != 1.0f)
+        kernels()->scale(scores, c->scale, l->width);
+}
+
+static void scores_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct scores_state *s = r->state;
+    struct layout l = layout_of(r);
+    int64_t from = user_at(&l, begin), to = user_at(&l, end);
+    if (s->packed && to > from)
+        gemm_forward(s->packed, view_rows(&r->in[IN_USER], from, to), NULL, GEMM_ACT_NONE,
+                     common_part(&r->out[0], &l, from, to));
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t u = user_at(&l, b); u < user_at(&l, b + 1); u++)
+            user_scores(r, &l, b, u);
 }
 
 /* Slopes of the products: those of the scaled scores, scaled in place. */
@@ -152,20 +171,21 @@ static void scale_slopes(void *arg, int64_t begin, int64_t end, int64_t chunk)
                      (end - begin) * l.width);
 }
 
-/* Items that belong to one user. */
+/* Items that belong to one row of the batch. */
 static void own_items(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
     struct layout l = layout_of(r);
     int64_t d = r->in[IN_USER].width;
-    for (int64_t b = begin; b < end; b++) {
-        const float *slopes = r->d_out[0].data + b * l.width;
-        const float *user = view_row(&r->in[IN_USER], b);
-        kernels()->axpy(view_row(&r->d_in[IN_ITEM], b), slopes[0], user, d);
-        for (int64_t k = 0; l.hard && k < l.hard[b + 1] - l.hard[b]; k++)
-            kernels()->axpy(view_row(&r->d_in[IN_ITEM], l.first_hard + l.hard[b] + k),
-                            slopes[l.hard_col + k], user, d);
-    }
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t u = user_at(&l, b); u < user_at(&l, b + 1); u++) {
+            const float *slopes = r->d_out[0].data + u * l.width;
+            const float *user = view_row(&r->in[IN_USER], u);
+            kernels()->axpy(view_row(&r->d_in[IN_ITEM], u), slopes[0], user, d);
+            for (int64_t k = 0; l.hard && k < l.hard[b + 1] - l.hard[b]; k++)
+                kernels()->axpy(view_row(&r->d_in[IN_ITEM], l.first_hard + l.hard[b] + k),
+                                slopes[l.hard_col + k], user, d);
+        }
 }
 
 /* Items for all, without a packed product: each over all users. */
@@ -204,37 +224,45 @@ static void scores_sync_backward(const struct op_run *r)
     else
         pool_for(r->env->pool, l.n, USER_GRAIN, common_items, (void *)(uintptr_t)r);
     if (!c->in_batch)
-        pool_for(r->env->pool, l.users, USER_GRAIN, own_items, (void *)(uintptr_t)r);
+        pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], USER_GRAIN, own_items,
+                 (void *)(uintptr_t)r);
+}
+
+static void user_slopes(const struct op_run *r, const struct layout *l, int64_t row,
+                        int64_t u)
+{
+    const struct op_scores_conf *c = r->conf;
+    const struct scores_state *s = r->state;
+    const float *slopes = r->d_out[0].data + u * l->width;
+    float *to = view_row(&r->d_in[IN_USER], u);
+    int64_t d = r->in[IN_USER].width;
+    for (int64_t k = 0; !s->packed && k < l->n; k++)
+        kernels()->axpy(to, slopes[l->col + k], view_row(&r->in[IN_ITEM], l->first + k),
+                        d);
+    if (c->in_batch)
+        return;
+    kernels()->axpy(to, slopes[0], view_row(&r->in[IN_ITEM], u), d);
+    for (int64_t k = 0; l->hard && k < l->hard[row + 1] - l->hard[row]; k++)
+        kernels()->axpy(to, slopes[l->hard_col + k],
+                        view_row(&r->in[IN_ITEM], l->first_hard + l->hard[row] + k), d);
 }
 
 static void scores_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct op_scores_conf *c = r->conf;
     const struct scores_state *s = r->state;
     struct layout l = layout_of(r);
-    struct view d_user = view_rows(&r->d_in[IN_USER], begin, end);
+    int64_t from = user_at(&l, begin), to = user_at(&l, end);
+    struct view d_user = view_rows(&r->d_in[IN_USER], from, to);
     bool fresh = r->d_in_fresh[IN_USER];
-    int64_t d = r->in[IN_USER].width;
-    if (!r->d_in[IN_USER].data)
+    if (!r->d_in[IN_USER].data || to == from)
         return;
     if (s->packed)
-        gemm_backward(s->packed, common_part(&r->d_out[0], &l, begin, end), !fresh,
-                      d_user);
+        gemm_backward(s->packed, common_part(&r->d_out[0], &l, from, to), !fresh, d_user);
     else if (fresh)
         zero_view(&d_user);
-    for (int64_t b = begin; b < end; b++) {
-        const float *slopes = r->d_out[0].data + b * l.width;
-        float *to = view_row(&r->d_in[IN_USER], b);
-        for (int64_t k = 0; !s->packed && k < l.n; k++)
-            kernels()->axpy(to, slopes[l.col + k], view_row(&r->in[IN_ITEM], l.first + k),
-                            d);
-        if (c->in_batch)
-            continue;
-        kernels()->axpy(to, slopes[0], view_row(&r->in[IN_ITEM], b), d);
-        for (int64_t k = 0; l.hard && k < l.hard[b + 1] - l.hard[b]; k++)
-            kernels()->axpy(to, slopes[l.hard_col + k],
-                            view_row(&r->in[IN_ITEM], l.first_hard + l.hard[b] + k), d);
-    }
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t u = user_at(&l, b); u < user_at(&l, b + 1); u++)
+            user_slopes(r, &l, b, u);
 }
 
 const struct nn_cpu_op nn_cpu_match_scores = {
@@ -281,27 +309,40 @@ static double log_sum(const float *x, int64_t n)
     return (double)max + log(sum);
 }
 
+/* Where the scores of a user begin: all have as many. */
+static int64_t scores_at(const struct op_run *r, int64_t user)
+{
+    const struct nn_batch_rows *rows = &r->env->rows;
+    if (r->out_axis[0] == AXIS_BATCH)
+        return rows->offsets[r->in_axis[0]][user];
+    int64_t n = rows->n[r->out_axis[0]];
+    return n ? rows->n[r->in_axis[0]] / n * user : 0;
+}
+
 static void loss_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    for (int64_t b = begin; b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        double log = log_sum(x, at[b + 1] - at[b]);
-        *view_row(&r->keep, b) = (float)log;
-        *view_row(&r->out[0], b) =
-            (float)(loss_weight(r, b) * (log - (double)x[target_of(r, b)]));
+    int64_t from, to;
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t u = from; u < to; u++) {
+        int64_t at = scores_at(r, u);
+        const float *x = view_row(&r->in[0], at);
+        double log = log_sum(x, scores_at(r, u + 1) - at);
+        *view_row(&r->keep, u) = (float)log;
+        *view_row(&r->out[0], u) =
+            (float)(loss_weight(r, u) * (log - (double)x[target_of(r, u)]));
     }
 }
 
 static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     float part[CHUNK];
-    for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        float *dx = view_row(&r->d_in[0], at[b]), log = *view_row(&r->keep, b);
-        float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
-        int64_t n = at[b + 1] - at[b];
+    int64_t first, last;
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &first, &last);
+    for (int64_t u = first; r->d_in[0].data && u < last; u++) {
+        int64_t at = scores_at(r, u), n = scores_at(r, u + 1) - at;
+        const float *x = view_row(&r->in[0], at);
+        float *dx = view_row(&r->d_in[0], at), log = *view_row(&r->keep, u);
+        float d = (float)((double)*view_row(&r->d_out[0], u) * loss_weight(r, u));
         for (int64_t from = 0; from < n; from += CHUNK) {
             int64_t k = n - from < CHUNK ? n - from : CHUNK;
             less(part, x + from, log, k);
@@ -311,7 +352,7 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
             else
                 kernels()->axpy(dx + from, d, part, k);
         }
-        dx[target_of(r, b)] -= d;
+        dx[target_of(r, u)] -= d;
     }
 }
 

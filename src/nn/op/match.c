@@ -10,7 +10,7 @@ static enum rc scores_infer(const void *conf, const struct nn_shape *in, int n_i
     const struct op_scores_conf *c = conf;
     *keep_width = 0;
     out[0] = (struct nn_shape){.axis = c->axis, .n_dims = 1, .dims = {1}};
-    if (in[IN_USER].axis != AXIS_BATCH)
+    if (in[IN_USER].axis != AXIS_BATCH && c->in_batch)
         return err_set(err, RC_INVAL, "takes a user per row of the batch");
     if (nn_shape_width(&in[IN_USER]) != nn_shape_width(&in[IN_ITEM]))
         return err_set(err, RC_INVAL, "users have %jd values, items %jd",
@@ -43,11 +43,13 @@ struct nn_val *nn_match_scores(struct graph *g, struct nn_val *user, struct nn_v
 static enum rc loss_infer(const void *conf, const struct nn_shape *in, int n_in,
                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
+    const struct op_match_loss_conf *c = conf;
     *keep_width = 1;
-    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    out[0] = (struct nn_shape){.axis = c->axis, .n_dims = 1, .dims = {1}};
     if (in[0].axis == AXIS_BATCH || nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one score per candidate");
-    if (n_in == 2 && (in[1].axis != AXIS_BATCH || nn_shape_width(&in[1]) != 1))
+    if (n_in == 2 && (c->axis != AXIS_BATCH || in[1].axis != AXIS_BATCH ||
+                      nn_shape_width(&in[1]) != 1))
         return err_set(err, RC_INVAL, "takes one weight per row");
     return RC_OK;
 }
@@ -76,9 +78,9 @@ struct nn_val *nn_match_logistic(struct graph *g, struct nn_val *scores,
 }
 
 struct nn_val *nn_match_loss(struct graph *g, struct nn_val *scores,
-                             struct nn_val *weights, bool diagonal)
+                             struct nn_val *weights, bool diagonal, int axis)
 {
-    struct op_match_loss_conf conf = {.diagonal = diagonal};
+    struct op_match_loss_conf conf = {.diagonal = diagonal, .axis = axis};
     struct nn_val *in[] = {scores, weights};
     return nn_op(g, &op_match_loss, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
 }

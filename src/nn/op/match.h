@@ -19,6 +19,7 @@ enum { IN_USER, IN_ITEM };
 /* Cross entropy of one score among a user's. */
 struct op_match_loss_conf {
     bool diagonal; /* the target of row i is score i, not the first */
+    int axis;      /* of the losses: the users' */
 };
 
 #endif

@@ -142,7 +142,7 @@ static void check_members(struct pc_check *x, const struct pc_FeatureGroupConfig
             check_member(x, g, f, i);
             check_mix(x, &mix, &g->base, f, i);
         }
-        any = any || (f && f->sequence);
+        any = any || (f && (f->sequence || f->of_items));
         complete = complete && f;
     }
     for (int64_t i = 0; i < g->n_sequence_groups; i++)

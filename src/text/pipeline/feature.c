@@ -96,6 +96,12 @@ static void set_feature(struct pc_feature *f, const struct msg *m, struct arena 
     set_inputs(f, a);
 }
 
+static bool reads_own_name(const struct pc_DataConfig *data)
+{
+    enum pc_FgMode mode = pc_fg_mode(data);
+    return mode == pc_FgMode_FG_NONE || mode == pc_FgMode_FG_BUCKETIZE;
+}
+
 static const struct pc_feature_kind *kind_of(const struct msg_def *def)
 {
     for (size_t i = 0; i < pc_feature_kind_count; i++)
@@ -136,6 +142,39 @@ static void add_feature(struct pc_features *list, const struct msg *holder,
         e->value = f;
 }
 
+/* Whether the group holds the column that names the items of rows. */
+static bool holds_items(const struct pc_feature *f, const struct pc_DataConfig *data,
+                        const char *item_id_field, struct arena *a)
+{
+    if (reads_own_name(data))
+        return strcmp(f->name, item_id_field) == 0;
+    for (size_t i = 0; i < f->n_inputs; i++)
+        if (pc_input_is_sequence(f, &f->inputs[i]) &&
+            strcmp(pc_input_column(f, &f->inputs[i], a), item_id_field) == 0)
+            return true;
+    return false;
+}
+
+/* Rows of several items: what a sampler knows of items is a row of its own each, not a step. */
+static void find_candidates(struct pc_features *list, const struct pc_DataConfig *data,
+                            struct arena *a)
+{
+    struct pc_sampler s = pc_sampler_of(data);
+    if (!s.msg || s.kind->tree || !s.item_id_field)
+        return;
+    for (size_t i = 0; i < list->n && !list->candidates; i++)
+        if (list->at[i].group && holds_items(&list->at[i], data, s.item_id_field, a))
+            list->candidates = list->at[i].group;
+    for (size_t i = 0; i < list->n; i++) {
+        struct pc_feature *f = &list->at[i];
+        f->candidates = list->candidates;
+        f->of_items = list->candidates && f->group == list->candidates &&
+                      pc_feature_is_sampled(f, data, a);
+    }
+    for (size_t i = 0; i < list->n; i++)
+        list->at[i].sequence = list->at[i].sequence && !list->at[i].of_items;
+}
+
 void pc_features_init(struct pc_features *list, const struct pc_EasyRecConfig *conf,
                       struct arena *a)
 {
@@ -155,6 +194,7 @@ void pc_features_init(struct pc_features *list, const struct pc_EasyRecConfig *c
         for (int64_t k = 0; group && k < group->n_features; k++)
             add_feature(list, &group->features[k]->base, group, a);
     }
+    find_candidates(list, conf->data_config, a);
 }
 
 void pc_features_release(struct pc_features *f)
@@ -238,10 +278,9 @@ static bool is_attr(const struct pc_sampler *s, const char *column)
     return false;
 }
 
-bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
+/* Of a sequence: whether the input has a value per step. */
+static bool has_steps(const struct pc_feature *f, const struct pc_input *in)
 {
-    if (!f->sequence)
-        return false;
     for (int64_t i = 0; i < f->n_sequence_fields; i++)
         if (str_is(in->name, f->sequence_fields[i]))
             return true;
@@ -251,13 +290,35 @@ bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
                                     : str_is(in->side, "item");
 }
 
+bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
+{
+    return f->sequence && has_steps(f, in);
+}
+
 const char *pc_input_column(const struct pc_feature *f, const struct pc_input *in,
                             struct arena *a)
 {
-    if (f->group && pc_input_is_sequence(f, in))
+    if (f->group && (f->sequence || f->of_items) && has_steps(f, in))
         return arena_printf(a, "%s__%.*s", f->group->sequence_name, (int)in->name.n,
                             in->name.p);
     return arena_strndup(a, in->name.p ? in->name.p : "", in->name.n);
+}
+
+const char *pc_behind_prefix(const struct pc_SequenceFeature *group, const char *column)
+{
+    size_t n = strlen(group->sequence_name);
+    return strncmp(column, group->sequence_name, n) == 0 && column[n] == '_' &&
+                   column[n + 1] == '_'
+               ? column + n + 2
+               : NULL;
+}
+
+/* A column to which the sampler adds those of its items. */
+static bool is_item_column(const struct pc_feature *f, const struct pc_sampler *s,
+                           const char *column)
+{
+    const char *name = f->candidates ? pc_behind_prefix(f->candidates, column) : column;
+    return name && is_attr(s, name);
 }
 
 bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfig *data,
@@ -267,12 +328,12 @@ bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfi
     bool negative = false;
     if (!s.msg || s.kind->tree)
         return false;
-    enum pc_FgMode mode = pc_fg_mode(data);
-    if (mode == pc_FgMode_FG_NONE || mode == pc_FgMode_FG_BUCKETIZE)
-        negative = is_attr(&s, f->name);
+    if (reads_own_name(data))
+        negative = is_item_column(f, &s, f->name);
     else
         for (size_t i = 0; i < f->n_inputs; i++)
-            negative = negative || is_attr(&s, pc_input_column(f, &f->inputs[i], a));
+            negative =
+                negative || is_item_column(f, &s, pc_input_column(f, &f->inputs[i], a));
     return negative;
 }
 

@@ -51,8 +51,13 @@ struct pc_feature {
     const struct msg *msg;                  /* struct pc_IdFeature, ... */
     const struct pc_SequenceFeature *group; /* the grouped sequence it is in, or NULL */
     const struct pc_feature_kind *kind;
-    const char *name;        /* "age", or "click_seq__age" inside a grouped sequence */
-    bool sequence;           /* one value, or list of values, per step */
+    const char *name; /* "age", or "click_seq__age" inside a grouped sequence */
+    bool sequence;    /* one value, or list of values, per step */
+    /* In the group whose steps are items that a sampler adds others to (struct pc_features):
+     * it has no steps but a row per item; in prediction, where nothing is sampled, the first.
+     */
+    bool of_items;
+    const struct pc_SequenceFeature *candidates; /* as in pc_features */
     struct pc_input *inputs; /* in the order of the message; ALL left out */
     size_t n_inputs;
 
@@ -73,6 +78,10 @@ struct pc_features {
     struct pc_feature *at; /* [n], in the order of the file, grouped ones in place */
     size_t n;
     struct map by_name; /* to struct pc_feature; of two the first */
+    /* The grouped sequence that holds the sampler's item_id_field: a row has several items,
+     * and attr_fields name its columns without their prefix. NULL: a row has one item.
+     */
+    const struct pc_SequenceFeature *candidates;
 };
 
 /* The features lie in `a`; pc_features_release() frees the map only. */
@@ -109,6 +118,8 @@ const struct node *pc_operator_param(const struct node *params, const char *name
 
 /* How rows are counted when a negative sampler is at work. */
 enum pc_data_group { PC_BASE, PC_NEG, PC_CROSS_NEG };
+/* The part of a column's name behind the prefix of that group, or NULL. */
+const char *pc_behind_prefix(const struct pc_SequenceFeature *group, const char *column);
 /* It reads a column of the sampler's attr_fields: it has a row per item. */
 bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfig *data,
                            struct arena *a);

@@ -153,7 +153,8 @@ static enum rc tables_read(struct tree_tables *t, const struct train_retrieve_op
     struct sampler_conf c;
     const struct pc_DataConfig *d = o->predict.data;
     if (!d->tdm_sampler ||
-        !train_source_sampler(d, SOURCE_EVAL, 0, (struct train_source_share){0}, &c))
+        !train_source_sampler(d, NULL, SOURCE_EVAL, 0, (struct train_source_share){0},
+                              NULL, &c))
         return bad_tree("data_config has no tdm_sampler: the model is not one of a tree",
                         err);
     if (o->nodes)

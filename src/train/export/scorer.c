@@ -100,7 +100,8 @@ struct train_score_output *train_scorer_outputs(const struct train_session *s, s
         const char *name = graph_output_name(g, i);
         struct nn_val *v = graph_output(g, name);
         int axis = nn_val_shape(v)->axis;
-        if (axis == AXIS_BATCH || has_task(s->model, axis))
+        bool item = axis == s->model->match.items; /* nothing is sampled: one per row */
+        if (axis == AXIS_BATCH || item || has_task(s->model, axis))
             out[(*n)++] =
                 (struct train_score_output){.name = name,
                                             .val = v,

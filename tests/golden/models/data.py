@@ -34,12 +34,16 @@ FEATURES = {
     "xc": ("seq", 5, 3, "sum"),
     "xt": ("seqraw", None, 1, None),
     "qt": ("raw", None, 1, None),
+    # candidates whose items a sampler takes apart: a row per item
+    "x__i": ("id", 13, 4, "sum"),
+    "x__c": ("id", 5, 3, "sum"),
 }
 # numbers that become vectors: width, and of autodis channels, keep_prob, temperature
 DENSE = {"ad": (4, 3, 0.6, 0.5), "ml": (4,), "mv": (5,)}
 TABLE = {name: name + "_emb" for name in FEATURES}
 TABLE["j"] = "i_emb"  # shares the table of i
 TABLE["hi"] = TABLE["li"] = TABLE["xi"] = "i_emb"
+TABLE["x__i"] = "i_emb"
 TABLE["s__i"] = "i_emb"  # and so does the sequence, among the sequence tables
 SINGLE = {"u", "i", "j"}  # value_dim 1: as a query only the first id counts
 
@@ -79,6 +83,10 @@ for _name in ("hi", "li", "xi", "xc"):
 for _name in ("ht", "ha", "hw", "lt", "la", "lw", "xt"):
     MORE[_name] = (f"sequence_raw_feature {{ feature_name: '{_name}' expression: 'user:{_name}' sequence_length: 9"
                    " sequence_delim: ';' }")
+MORE["x__i"] = ("sequence_feature { sequence_name: 'x' sequence_length: 9 sequence_delim: ';'"
+                " features { id_feature { feature_name: 'i' expression: 'item:i' embedding_dim: 4 num_buckets: 13"
+                " embedding_name: 'i_emb' } }"
+                " features { id_feature { feature_name: 'c' expression: 'item:c' embedding_dim: 3 num_buckets: 5 } } }")
 MORE["qt"] = "raw_feature { feature_name: 'qt' expression: 'user:qt' }"
 SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
 
@@ -155,6 +163,18 @@ def add_users(b, r):
     b["columns"]["acts"] = [float(r.randrange(8)) for _ in range(total)]
     b["columns"]["acts"][:2] = [1.0, 6.0]
     b["columns"]["stays"] = exact32([r.uniform(0, 2) for _ in range(total)]).tolist()
+
+
+def add_candidates(b, seed, common, hard):
+    """Rows have several items, some none; behind them `common` for all and hard[k] of row k."""
+    r = random.Random(f"candidates {seed}")
+    own = [2, 0, 3] + [r.randint(0, 3) for _ in range(b["rows"] - 3)]
+    n = sum(own) + common + sum(hard)
+    b["features"]["x__i"] = lists(r, n, 13, 1, 1)
+    b["features"]["x__c"] = lists(r, n, 5, 1, 1)
+    b["items"], b["common"] = n, common
+    b["own_at"] = [sum(own[:k]) for k in range(b["rows"] + 1)]
+    b["hard_at"] = [sum(hard[:k]) for k in range(b["rows"] + 1)] if any(hard) else None
 
 
 def add_items(b, seed, names, common, hard):

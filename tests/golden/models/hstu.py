@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from blocks import F64, bce, jrc, linear, mlp, softmax_ce
 from cases import case, group
 from data import BAGS, SEQS, column, vector
+from match import RECALL, normalise, sampler
 
 HEAD = "model._hstu_transducer."
 
@@ -154,8 +155,8 @@ def transducer(p, name, context, user, o):
     if o["content"] == "uih":
         x = linear(p, pre + "_input_projection", history, e)
         if "actions" in o:
-            a, _ = actions(p, pre + "_action_encoder.", user["action"], user["watch"], *o["actions"])
-            x = x + o["action_net"](p, pre + "_action_embedding_mlp", a, context, e)
+            a, t = actions(p, pre + "_action_encoder.", user["action"], user["watch"], *o["actions"])
+            x = x + o["action_net"](p, pre + "_action_embedding_mlp", a, context, e) + 0 * t.sum()
         parts.append(x)
     else:
         if o["content"] == "slice":
@@ -386,3 +387,84 @@ SECOND = {"width": 4, "heads": 1, "hidden": 3, "attention": 2, "n": 20, "layers"
 def ultra_hstu(p, b):
     f = rank(p, b, [("h", MAIN), ("l", SECOND)], "u i k")
     return heads(p, b, f, [TASKS[0], TASKS[2]])
+
+
+def last_tokens(p, b, o, context="", query=None, newest_first=False):
+    """What the model makes of the last token of each user; zeros where there is none."""
+    out = []
+    for k in range(b["rows"]):
+        flip = (lambda v: v.flip(0) if torch.is_tensor(v) else v[::-1]) if newest_first else (lambda v: v)
+        x = None
+        if context:
+            x = torch.cat([vector(p, BAGS, n, b["features"][n][k]) for n in context.split()])
+        user = {"history": flip(rows_of(p, b, ["hi"], k)), "time": flip(numbers(b, "ht", k)),
+                "action": flip(numbers(b, "ha", k)), "watch": flip(numbers(b, "hw", k))}
+        if query:
+            user["query"] = b["features"][query][k][0]
+        y = transducer(p, "model.user_tower._hstu_encoder.", x, user, dict(o, tokens=len(context.split())))
+        out.append(y[-1] if len(y) else torch.zeros(o["width"], dtype=F64) + 0 * y.sum())
+    return torch.stack(out)
+
+
+def meet(p, b, user, items, temperature):
+    """Each item of a row against those for all and those of the row."""
+    own, hard, n = b["own_at"], b["hard_at"] or [0] * (b["rows"] + 1), b["own_at"][-1]
+    most = max(hard[k + 1] - hard[k] for k in range(b["rows"]))
+    common, rows = items[n:n + b["common"]], []
+    for k in range(b["rows"]):
+        of_row = items[n + b["common"] + hard[k]:n + b["common"] + hard[k + 1]]
+        for i in range(own[k], own[k + 1]):
+            rows.append(torch.cat([items[i:i + 1] @ user[k], common @ user[k], of_row @ user[k],
+                                   torch.full((most - len(of_row),), -1e32, dtype=F64)]))
+    scores = torch.stack(rows) / temperature
+    return ({"similarity": scores, "user_tower_emb": user, "item_tower_emb": items},
+            {"softmax_cross_entropy": (-torch.log_softmax(scores, 1)[:, 0], None)})
+
+
+def items_of(p, b, rows="__BASE__"):
+    table, f = SEQS.replace("__BASE__", rows), b["features"]
+    return torch.stack([torch.cat([vector(p, table, n, f[n][k]) for n in ("x__i", "x__c")]) for k in range(b["items"])])
+
+
+UIH = {"width": 6, "heads": 2, "hidden": 3, "attention": 4, "n": 20, "layers": 2, "content": "uih",
+       "actions": ACTION_LIST, "action_net": Simple(4), "positions": 8, "times": 9, "post": "l2"}
+CANDIDATES = group("candidate", "x__i x__c", "JAGGED_SEQUENCE")
+LISTS_OF = sampler("negative_sampler", "i c", "force_base_data_group: true").replace("item_id_field: 'i'",
+                                                                                    "item_id_field: 'x__i'")
+HARD_OF = sampler("hard_negative_sampler", "i c").replace("item_id_field: 'i'", "item_id_field: 'x__i'")
+HISTORY = "".join(group(n, f, "JAGGED_SEQUENCE") for n, f in (("uih", "hi"), ("uih_timestamp", "ht"), ("uih_action", "ha"),
+                                                              ("uih_watchtime", "hw")))
+
+
+@case(group("contextual", "u k") + HISTORY + CANDIDATES + group("query_time", "qt") + RECALL +
+      " hstu_match { user_tower { input: 'uih' hstu {" + PLAIN + shape(6, 2, 3, 4) + " attn_num_layers: 2"
+      " positional_encoder { num_position_buckets: 8 num_time_buckets: 9 use_time_encoding: true }"
+      " input_preprocessor { uih_preprocessor {" + ACTIONS + " action_mlp { simple_mlp { hidden_dim: 4 } } } }"
+      " output_postprocessor { l2norm_postprocessor {} } } max_seq_len: 20 }\n"
+      " item_tower { input: 'candidate' mlp { hidden_units: [5, 6] activation: 'nn.Tanh' } }"
+      " similarity: COSINE temperature: 0.2 }\n", data=LISTS_OF, items=("x__i x__c", 4, lambda n: [0] * n))
+def hstu_match(p, b):
+    user = normalise(last_tokens(p, b, UIH, "u k", "qt"))
+    item = mlp(p, "model.item_tower.mlp", items_of(p, b), [5, 6], "nn.Tanh")
+    return meet(p, b, user, normalise(item), 0.2)
+
+
+TAIL = {"width": 5, "heads": 1, "hidden": 3, "attention": 2, "n": 30, "layers": 3, "content": "uih", "groups": True,
+        "window": 4, "split": 2, "tail": 3, "positions": 5, "times": 6, "post": ([3600], [24])}
+
+
+@case(HISTORY.split(" feature_groups { group_name: 'uih_action'")[0] + CANDIDATES + RECALL +
+      " hstu_match { user_tower { input: 'uih' hstu {" + PLAIN +
+      shape(5, 1, 3, 2, "use_group_norm: true max_attn_len: 4") +
+      " attn_num_layers: 3 attn_truncation_split_layer: 2 attn_truncation_tail_len: 3"
+      " positional_encoder { num_position_buckets: 5 num_time_buckets: 6 use_time_encoding: true }"
+      " input_preprocessor { uih_preprocessor {} } output_postprocessor { timestamp_layernorm_postprocessor {"
+      " time_duration_period_units: 3600 time_duration_units_per_period: 24 } } } max_seq_len: 30 }\n"
+      " item_tower { input: 'candidate' } output_dim: 4 similarity: COSINE temperature: 0.5"
+      " sequence_timestamp_is_ascending: false }\n",
+      data=HARD_OF, items=("x__i x__c", 3, lambda n: [(2 * k) % 4 for k in range(n)]))
+def hstu_match_hard(p, b):
+    """Items have tables of their own; rows have up to three hard ones, which each of their items meets."""
+    user = linear(p, "model.user_tower.output", last_tokens(p, b, TAIL, newest_first=True), 4)
+    item = linear(p, "model.item_tower.output", items_of(p, b, "__NEG__"), 4)
+    return meet(p, b, normalise(user), normalise(item), 0.5)

@@ -15,7 +15,7 @@ import torch
 
 from blocks import Adam, Params, SparseAdagrad
 from cases import CASES
-from data import FEATURES, add_items, make_batch
+from data import FEATURES, add_candidates, add_items, make_batch
 import match  # noqa: F401  registers its cases
 import recall  # noqa: F401
 import fields  # noqa: F401
@@ -103,7 +103,10 @@ def make(case):
     batches = [make_batch(n, k) for k, n in enumerate([7, 5, 9])]
     for k, b in enumerate(batches if case["items"] else []):
         names, common, hard = case["items"]
-        add_items(b, k, names.split(), common + k, hard(b["rows"]))
+        if "x__i" in names:
+            add_candidates(b, k, common + k, hard(b["rows"]))
+        else:
+            add_items(b, k, names.split(), common + k, hard(b["rows"]))
     p = Params()
     p.training, p.dense_tables = False, case["dense_tables"]
     for b in batches:  # names and initial values
@@ -126,7 +129,7 @@ def make(case):
                         if k not in ("acts", "stays") or f"'{k}'" in case["config"]},
             "row_weights": weights,
         })
-        out["batches"][-1].update({k: b[k] for k in ("items", "common", "hard_at") if b.get(k) is not None})
+        out["batches"][-1].update({k: b[k] for k in ("items", "common", "hard_at", "own_at") if b.get(k) is not None})
     if case["random"]:
         p.training = False
         outputs, losses, _, _ = run(case, p, batches[1])

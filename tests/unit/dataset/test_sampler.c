@@ -293,6 +293,125 @@ static void hard_negatives_come_row_by_row(void)
     tear_down(&s);
 }
 
+/* Rows of lists: user k has the items 10 k + 1, ... of ten, as a list and as text. */
+struct lists {
+    struct setting s;
+    struct data_schema
+        schema; /* user, c__item, c__price as list<int64>, list<float>; text */
+    struct batch batch;
+};
+
+static void add_list_row(struct lists *l, int64_t user, const int64_t *items, int n,
+                         int prices)
+{
+    struct err err = {0};
+    char text[64] = "";
+    struct batch *b = &l->batch;
+    OK(column_add_i64(&b->cols[0], user, &err));
+    for (int i = 0; i < n; i++) {
+        OK(column_add_i64(&b->cols[1].kids[0], items[i], &err));
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%jd", i ? "|" : "",
+                 (intmax_t)items[i]);
+    }
+    OK(column_add_nested(&b->cols[1], &err));
+    for (int i = 0; i < prices; i++)
+        OK(column_add_f32(&b->cols[2].kids[0], (float)items[i] / 2, &err));
+    OK(column_add_nested(&b->cols[2], &err));
+    OK(column_add_str(&b->cols[3], str_c(text), &err));
+}
+
+static void set_up_lists(struct lists *l, const char *edges)
+{
+    static const char *const fields[] = {"item", "price", "tags"};
+    set_up(&l->s, ten_items, edges);
+    l->schema = (struct data_schema){0};
+    struct type i64 = type_of(TYPE_I64, true), f32 = type_of(TYPE_F32, true);
+    struct type text = type_of(TYPE_STR, true);
+    struct type items = type_list(&l->schema.mem, i64, true),
+                prices = type_list(&l->schema.mem, f32, true);
+    data_schema_add(&l->schema, str_c("user"), &i64);
+    data_schema_add(&l->schema, str_c("c__item"), &items);
+    data_schema_add(&l->schema, str_c("c__price"), &prices);
+    data_schema_add(&l->schema, str_c("t__item"), &text);
+    batch_init(&l->batch, &l->schema);
+    l->s.conf.attr_fields = fields;
+    l->s.conf.item_id_field = "c__item";
+    l->s.conf.list_prefix = "c__";
+    l->s.conf.list_delim = "|";
+}
+
+static void tear_down_lists(struct lists *l)
+{
+    batch_release(&l->batch);
+    data_schema_release(&l->schema);
+    tear_down(&l->s);
+}
+
+static void lists_of_items_are_taken_apart(void)
+{
+    static const int64_t a[] = {1, 2}, b[] = {3, 4, 5}, at[] = {0, 2, 2, 5};
+    struct lists l;
+    struct err err = {0};
+    set_up_lists(&l,
+                 "userid:int64\titemid:int64\tweight:float\n0\t9\t1\n2\t8\t1\n2\t7\t1\n");
+    add_list_row(&l, 0, a, 2, 2);
+    add_list_row(&l, 1, a, 0, 0);
+    add_list_row(&l, 2, b, 3, 3);
+    OK(batch_finish(&l.batch, &err));
+    for (int text = 0; text < 2; text++) {
+        struct sampler *sampler = NULL;
+        struct sampled out;
+        l.s.conf.kind = SAMPLER_HARD_NEGATIVE;
+        l.s.conf.list_prefix = text ? "t__" : "c__";
+        l.s.conf.item_id_field = text ? "t__item" : "c__item";
+        OK(sampler_open(&l.s.conf, &l.schema, &sampler, &err));
+        struct sampler_scratch *x = sampler_scratch_create(sampler);
+        for (uint64_t step = 0; step < 20; step++) {
+            OK(sampler_run(sampler, x, &l.batch, step, &out, &err));
+            CHECK_INT(out.n_own, 5);
+            for (int i = 0; i < 4; i++)
+                CHECK_INT(out.own_at[i], at[i]);
+            CHECK_INT(out.hard_at[3], 3);
+            CHECK_INT(out.items->n, 5 + 6 + 3);
+            const struct column *items = &out.items->cols[0];
+            for (int64_t i = 0; i < out.items->n; i++) {
+                int64_t item =
+                    text ? column_str(items, i).p[0] - '0' : column_i64(items, i);
+                CHECK(i < 5 ? item == i + 1 : item > 5);
+                CHECK(i < 11 || item == (i == 11 ? 9 : i == 12 ? 8 : 7));
+            }
+            if (!text)
+                CHECK_NEAR(column_f32(&out.items->cols[1], 4), 2.5, 1e-6);
+        }
+        sampler_scratch_destroy(x);
+        sampler_close(sampler);
+    }
+    tear_down_lists(&l);
+}
+
+static void lists_of_items_are_as_long_as_each_other(void)
+{
+    static const int64_t a[] = {1, 2};
+    struct lists l;
+    struct err err = {0};
+    struct sampled out;
+    struct sampler *sampler = NULL;
+    set_up_lists(&l, NULL);
+    add_list_row(&l, 0, a, 2, 2);
+    add_list_row(&l, 1, a, 2, 1);
+    OK(batch_finish(&l.batch, &err));
+    OK(sampler_open(&l.s.conf, &l.schema, &sampler, &err));
+    struct sampler_scratch *x = sampler_scratch_create(sampler);
+    CHECK(sampler_run(sampler, x, &l.batch, 0, &out, &err) == RC_INVAL);
+    CHECK_INT(err.code, E1904);
+    CHECK_HAS(err.msg,
+              "column 'c__price', row 1 of the batch: 1 values for the 2 items of "
+              "'c__item'");
+    sampler_scratch_destroy(x);
+    sampler_close(sampler);
+    tear_down_lists(&l);
+}
+
 /* A tree of four levels: 100; 101, 102; 103 to 106; items 0 to 7 below them. */
 static const char nodes[] =
     "id:int64\tweight:float\tattrs:string\n"
@@ -638,6 +757,8 @@ static const struct tap_case cases[] = {
     TAP(edges_are_checked_against_the_user_table),
     TAP(v2_leaves_out_positive_edges),
     TAP(hard_negatives_come_row_by_row),
+    TAP(lists_of_items_are_taken_apart),
+    TAP(lists_of_items_are_as_long_as_each_other),
     TAP(a_tree_makes_the_batch_longer),
     TAP(a_tree_may_leave_levels_out),
     TAP(an_item_outside_the_tree_stays_alone),

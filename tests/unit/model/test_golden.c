@@ -202,10 +202,13 @@ static void set_rows(struct run *r, const struct node *batch)
     }
     const struct node *items = node_find(batch, "items");
     const struct node *hard = node_find(batch, "hard_at");
-    CHECK(model_match_rows(
-              r->model, items ? (int64_t)golden_number(batch, "items") : rows.n[0],
-              items ? (int64_t)golden_number(batch, "common") : 0,
-              hard ? golden_ints(r->file, hard).at : NULL, &rows, NULL) == RC_OK);
+    const struct node *own = node_find(batch, "own_at");
+    struct model_match_batch match = {
+        .items = items ? (int64_t)golden_number(batch, "items") : rows.n[0],
+        .n_common = items ? (int64_t)golden_number(batch, "common") : 0,
+        .hard_at = hard ? golden_ints(r->file, hard).at : NULL,
+        .own_at = own ? golden_ints(r->file, own).at : NULL};
+    CHECK(model_match_rows(r->model, &match, &rows, NULL) == RC_OK);
     CHECK(graph_rows(r->model->graph, &rows, NULL) == RC_OK);
 }
 

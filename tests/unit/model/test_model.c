@@ -338,7 +338,8 @@ static void set_rows(struct model *m, const struct data *d)
         rows.n[m->axes.at[k].axis] = d->s_at[ROWS];
         rows.offsets[m->axes.at[k].axis] = d->s_at;
     }
-    CHECK(model_match_rows(m, ROWS, 0, NULL, &rows, NULL) == RC_OK);
+    struct model_match_batch match = {.items = ROWS};
+    CHECK(model_match_rows(m, &match, &rows, NULL) == RC_OK);
     CHECK(graph_rows(m->graph, &rows, NULL) == RC_OK);
 }
 
@@ -461,7 +462,8 @@ static void every_model_is_tried(void)
         bool found = false;
         for (size_t i = 0; i < ARRAY_LEN(configs); i++)
             found |= strcmp(configs[i].name, all[k]->name) == 0;
-        CHECK(found);
+        /* without a sampler it does not train; test_golden.c and examples have it */
+        CHECK(found || strcmp(all[k]->name, "hstu_match") == 0);
         if (k)
             CHECK(strcmp(all[k - 1]->name, all[k]->name) < 0);
     }

@@ -56,7 +56,7 @@ static void open_match(struct match *m, int64_t common, const int64_t *hard,
     nn_output(m->g, "own", m->own);
     nn_loss(m->g, "loss",
             logistic ? nn_match_logistic(m->g, m->scores, m->weights, in_batch)
-                     : nn_match_loss(m->g, m->scores, m->weights, in_batch));
+                     : nn_match_loss(m->g, m->scores, m->weights, in_batch, AXIS_BATCH));
     nn_loss(m->g, "more", nn_row_sum(m->g, nn_mul(m->g, m->own, m->own)));
     CHECK(graph_finish(m->g, &err) == RC_OK);
     CHECK_STR(err.msg, "");

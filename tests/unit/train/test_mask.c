@@ -37,7 +37,7 @@ static void rows_and_drawn_items_have_their_own_probability(void)
 {
     struct train_mask m = {0};
     struct train_mask_conf c = {.rows = 0.25, .negatives = 0.75, .seed = 7};
-    draw(&m, &c, &(struct sampled){.rows = &rows, .items = &items}, 1);
+    draw(&m, &c, &(struct sampled){.rows = &rows, .items = &items, .n_own = ROWS}, 1);
     int64_t a = count(&m, 0, ROWS), b = count(&m, ROWS, ITEMS);
     CHECK(a > 900 && a < 1100);  /* 1000, six deviations to either side */
     CHECK(b > 3560 && b < 3940); /* 3750 */
