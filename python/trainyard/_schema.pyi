@@ -840,6 +840,16 @@ class Field(Message):
     """its type; unset: found out from the data"""
 
 
+class LabelText(Message):
+    """a label that the data has as one of two texts"""
+    label_name: str
+    """the label, one of label_fields (required)"""
+    one: str
+    """the text that stands for 1 (required)"""
+    zero: str
+    """the text that stands for 0 (required)"""
+
+
 class DataConfig(Message):
     """how rows are read, labelled and sampled"""
     batch_size: int
@@ -856,6 +866,12 @@ class DataConfig(Message):
         ...
     @label_fields.setter
     def label_fields(self, value: Union[Repeated[str], Sequence[str]]) -> None: ...
+    @property
+    def label_texts(self) -> Repeated[LabelText]:
+        """labels that are one of two texts, and which of these is 1; columns of numbers stay as they are. init sets it when it has made numbers of them in the training data, TorchEasyRec does not know it"""
+        ...
+    @label_texts.setter
+    def label_texts(self, value: Union[Repeated[LabelText], Sequence[Union[LabelText, Mapping[str, Any]]]]) -> None: ...
     num_workers: int
     """ranges that the rows are cut into; batches are taken from them in turn. 0, 1 and unset: the order of the files (TorchEasyRec takes unset for 8) (0..65536)"""
     pin_memory: bool

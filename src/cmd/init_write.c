@@ -398,6 +398,17 @@ static void input_fields(struct buf *out, const struct init_plan *p)
     }
 }
 
+/* The rows to train on have numbers; those of the user's own file are read alike. */
+static void label_texts(struct buf *out, const struct init_column *c)
+{
+    buf_puts(out, "  label_texts {");
+    const char *const fields[][2] = {
+        {"label_name", c->name}, {"one", c->one}, {"zero", c->zero}};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        text_field(out, fields[i][0], fields[i][1]);
+    buf_puts(out, " }\n");
+}
+
 static void init_write_data(struct buf *out, const struct init_plan *p,
                             const struct init_files *f)
 {
@@ -421,7 +432,11 @@ static void init_write_data(struct buf *out, const struct init_plan *p,
         buf_puts(out, i ? ", " : "");
         init_write_quoted(out, p->labels.at[i]);
     }
-    buf_puts(out, "]\n}\n");
+    buf_puts(out, "]\n");
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_LABEL && p->at[i].one)
+            label_texts(out, &p->at[i]);
+    buf_puts(out, "}\n");
 }
 
 /* Passes: a small file is read often, a large one once or twice. */

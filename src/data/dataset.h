@@ -40,6 +40,8 @@ struct dataset_conf {
 
     const char *const *labels; /* columns of numbers or of lists of numbers */
     size_t n_labels;
+    const char *const *text_labels; /* those of them that may be texts as well */
+    size_t n_text_labels;
     const char *const *weights; /* columns of numbers */
     size_t n_weights;
 

@@ -141,7 +141,7 @@ static bool is_number_or_list(const struct type *t)
 /* A column that is needed with a certain type; added to those that are read. */
 struct need {
     const char *what, *name;
-    bool list_too, any_type;
+    bool list_too, text_too, any_type;
 };
 
 static enum rc check_need(const struct dataset *d, const struct data_schema *full,
@@ -151,7 +151,8 @@ static enum rc check_need(const struct dataset *d, const struct data_schema *ful
     if (at < 0)
         return no_column(d, full, n->what, n->name, err);
     const struct type *t = &full->at[at].type;
-    if (n->any_type || column_is_number(t) || (n->list_too && is_number_or_list(t)))
+    if (n->any_type || column_is_number(t) || (n->list_too && is_number_or_list(t)) ||
+        (n->text_too && t->id == TYPE_STR))
         return RC_OK;
     struct buf type;
     buf_init(&type, 4096);
@@ -185,12 +186,22 @@ static void keep_wanted(struct dataset *d, const struct dataset_conf *conf,
     d->reader.n_want = n;
 }
 
+static bool may_be_text(const struct dataset_conf *conf, const char *label)
+{
+    for (size_t i = 0; i < conf->n_text_labels; i++)
+        if (strcmp(conf->text_labels[i], label) == 0)
+            return true;
+    return false;
+}
+
 static size_t list_needs(const struct dataset_conf *conf, struct need *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < conf->n_labels; i++)
-        out[n++] =
-            (struct need){.what = "label", .name = conf->labels[i], .list_too = true};
+        out[n++] = (struct need){.what = "label",
+                                 .name = conf->labels[i],
+                                 .list_too = true,
+                                 .text_too = may_be_text(conf, conf->labels[i])};
     for (size_t i = 0; i < conf->n_weights; i++)
         out[n++] = (struct need){.what = "sample weight", .name = conf->weights[i]};
     if (conf->cost_field)

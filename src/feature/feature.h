@@ -73,6 +73,7 @@ struct feature_column {
     const char *by; /* the first feature that reads it, else NULL */
     bool sampled;   /* a negative sampler adds rows to it */
     bool text;      /* how a value is written counts, not only its number: ids */
+    bool two_texts; /* a label of data_config.label_texts: numbers, or one of two texts */
 };
 /* Each column once, in order of first use. */
 const struct feature_column *feature_plan_columns(const struct feature_plan *p,

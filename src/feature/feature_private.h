@@ -321,7 +321,10 @@ enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in
 /* Without a sampler: a row's item is the first of its list. */
 enum rc feature_first_items(struct feature_scratch *s, struct err *err);
 /* target.c: labels and sample weights */
-bool target_accept(enum feature_use use, const struct type *t);
+/* The two texts that target `i` of the plan may be; NULL: it is no such label. */
+const struct pc_LabelText *target_texts(const struct feature_plan *p, size_t i);
+bool target_accept(enum feature_use use, const struct pc_LabelText *texts,
+                   const struct type *t);
 enum rc target_run(struct fg_run *x, const struct batch *batch,
                    struct feature_batch *out);
 

@@ -211,6 +211,8 @@ static void add_targets(struct feature_plan *p)
         VEC_PUSH(&p->targets,
                  plan_want_column(p, d->label_fields[i], FEATURE_LABEL, NULL));
     p->n_labels = p->targets.n;
+    for (size_t i = 0; i < p->n_labels; i++)
+        p->columns.at[p->targets.at[i]].two_texts = target_texts(p, i) != NULL;
     for (int64_t i = 0; i < d->n_sample_weight_fields; i++)
         VEC_PUSH(&p->targets,
                  plan_want_column(p, d->sample_weight_fields[i], FEATURE_WEIGHT, NULL));
@@ -429,7 +431,7 @@ static void check_target(const struct feature_plan *p, size_t i,
                   schema_report(d, DIAG_ERROR, E1301, &p->data->base, field,
                                 "%s: the data has no column '%s'", field, name),
                   name);
-    else if (!target_accept(use, &s->at[at].type))
+    else if (!target_accept(use, target_texts(p, i), &s->at[at].type))
         schema_report(d, DIAG_ERROR, E1314, &p->data->base, field,
                       "%s: column '%s' of type %s cannot be used: %s", field, name,
                       type_name(&s->at[at].type, d),

@@ -10,6 +10,7 @@
 
 #define WHY "with which the model was trained"
 
+/* A label that is a number or one of two texts has no kind to keep. */
 static const struct feature_column *column_of(const struct feature_plan *plan,
                                               const char *name)
 {
@@ -17,7 +18,7 @@ static const struct feature_column *column_of(const struct feature_plan *plan,
     const struct feature_column *all = feature_plan_columns(plan, &n);
     for (size_t i = 0; i < n; i++)
         if (strcmp(all[i].name, name) == 0)
-            return &all[i];
+            return all[i].two_texts ? NULL : &all[i];
     return NULL;
 }
 

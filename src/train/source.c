@@ -203,6 +203,7 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
     const char **want = arena_alloc(a, (n + 1) * sizeof(*want));
     const char **label = arena_alloc(a, (n + 1) * sizeof(*label));
     const char **weight = arena_alloc(a, (n + 1) * sizeof(*weight));
+    const char **texts = arena_alloc(a, (n + 1) * sizeof(*texts));
     for (size_t i = 0; i < n; i++) {
         if (columns[i].use == FEATURE_INPUT)
             want[out->reader.n_want++] = columns[i].name;
@@ -210,10 +211,13 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
             label[out->n_labels++] = columns[i].name;
         else if (labels)
             weight[out->n_weights++] = columns[i].name;
+        if (labels && columns[i].two_texts)
+            texts[out->n_text_labels++] = columns[i].name;
     }
     out->reader.want = want;
     out->labels = label;
     out->weights = weight;
+    out->text_labels = texts;
 }
 
 /* TorchEasyRec's workers: each reads a range of the rows, or of text every n-th file, and

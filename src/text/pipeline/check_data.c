@@ -162,6 +162,26 @@ static void check_csv(struct pc_check *x, const struct columns *c)
                       "each file is taken as the names of the columns");
 }
 
+static void check_label_texts(struct pc_check *x, int64_t i)
+{
+    const struct pc_DataConfig *d = x->data;
+    const struct pc_LabelText *t = d->label_texts[i];
+    if (!check_listed(t->label_name, d->label_fields, d->n_label_fields))
+        check_nearest_in(
+            x,
+            schema_report(x->diags, DIAG_ERROR, E0377, &t->base, "label_name",
+                          "label_name '%s' is not in data_config.label_fields",
+                          t->label_name),
+            t->label_name, d->label_fields, d->n_label_fields);
+    for (int64_t k = 0; k < i; k++)
+        if (strcmp(d->label_texts[k]->label_name, t->label_name) == 0)
+            schema_report(x->diags, DIAG_ERROR, E0316, &t->base, "label_name",
+                          "label_texts: '%s' is there twice", t->label_name);
+    if (strcmp(t->one, t->zero) == 0)
+        schema_report(x->diags, DIAG_ERROR, E0316, &t->base, "zero",
+                      "label_texts: '%s' stands for 1 and for 0", t->one);
+}
+
 /* Labels. Semantic-id models learn from the features alone. */
 static void check_labels(struct pc_check *x)
 {
@@ -169,6 +189,8 @@ static void check_labels(struct pc_check *x)
         x->family != FAMILY_NONE)
         schema_report(x->diags, DIAG_ERROR, E0314, &x->data->base, NULL,
                       "data_config has no label_fields");
+    for (int64_t i = 0; i < x->data->n_label_texts; i++)
+        check_label_texts(x, i);
 }
 
 static void check_cost(struct pc_check *x)
