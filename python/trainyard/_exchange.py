@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sqlite3
+import warnings
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .errors import TuneError
@@ -96,11 +97,31 @@ def write_optuna(found: Found, storage: Any = None, study_name: Optional[str] = 
     import optuna
     study = optuna.create_study(storage=storage, study_name=study_name, direction="maximize" if found.maximize else "minimize")
     distributions = space_to_optuna(found.space, found.results)
-    for result in found.results:
+    for number, result in enumerate(found.results):
         params = {name: result.params[name] for name in distributions if name in result.params}
+        try:
+            wide = {name: _wide_enough(name, distributions[name], value) for name, value in params.items()}
+        except TuneError as e:
+            warnings.warn(f"result {number} is left out: {e}", stacklevel=3)
+            continue
         study.add_trial(optuna.trial.create_trial(params=params, value=result.value, intermediate_values=dict(enumerate(result.reports)),
-                                                  distributions={name: distributions[name] for name in params}))
+                                                  distributions=wide))
     return study
+
+
+def _wide_enough(name: str, d: Any, value: Any) -> Any:
+    """A distribution that holds a value from elsewhere: Optuna takes other limits from trial to trial, but no other kinds and choices."""
+    if hasattr(d, "choices"):
+        if any(value == c and isinstance(value, bool) == isinstance(c, bool) for c in d.choices):
+            return d
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and (value > 0 or not d.log):
+        whole = type(d).__name__ == "IntDistribution"
+        if d.low <= value <= d.high and (not whole or value == int(value)):
+            return d
+        if not whole or value == int(value):
+            bound = int(value) if whole else float(value)
+            return type(d)(min(d.low, bound), max(d.high, bound), log=d.log)
+    raise TuneError(f"{name}: {value!r} does not fit {d}")
 
 
 def read_nni(source: Any) -> Found:

@@ -82,17 +82,13 @@ def _library() -> ctypes.CDLL:
     return _loaded
 
 
-_OF_ROWS = ("E2017", "E2031", "E2032")  # what is wrong with rows that a good model is given
-
-
 def _check(failed: int, error: _Error) -> None:
     if failed:
         code, message = error.code.decode() or None, error.message.decode(errors="replace")
         file = error.file.decode(errors="replace") or None
         problem = errors.Problem("error", code, message, file, error.line or None, error.column or None)
         where = f"{file}:{error.line}: " if file else ""
-        kind = errors.DataError if code in _OF_ROWS else errors.of_code(code)
-        raise kind(where + (f"{message} [{code}]" if code else message), problems=[problem])
+        raise errors.of_code(code)(where + (f"{message} [{code}]" if code else message), problems=[problem])
 
 
 class Scorer:

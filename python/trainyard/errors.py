@@ -111,13 +111,28 @@ class UnexpectedStatusException(JobError):
         self.status = status  #: the job's, in PAI's words
 
 
+# By the two digits that name an area; areas have no other class for a code unless it is below.
 _AREAS: Dict[str, Type[TrainyardError]] = {
+    "00": TrainyardError,
     "01": ConfigError, "02": ConfigError, "03": ConfigError, "04": TuneError, "05": ConfigError, "06": UsageError,
     "10": DataError, "11": DataError, "12": DataError, "13": DataError, "14": TrainingError, "15": CheckpointError,
     "16": DataError, "17": DataError, "18": DataError, "19": DataError, "20": TrainingError, "21": TrainingError,
-    "22": UsageError, "23": TrainingError, "24": TrainingError, "25": TrainingError, "26": TrainingError,
-    "30": JobError, "31": JobError, "32": JobError, "33": JobError, "40": TuneError,
+    "22": UsageError, "23": TrainingError, "24": TrainingError, "25": TrainingError, "26": TrainingError, "27": TrainingError,
+    "30": JobError, "31": JobError, "32": JobError, "33": JobError, "34": JobError, "40": TuneError,
     "50": ServerError, "51": JobError, "52": ServerError, "53": ServerError, "54": ServerError, "55": ServerError,
+}
+
+_CODES: Dict[str, Type[TrainyardError]] = {
+    "E0002": UsageError, "E0004": DataError, "E0008": UsageError, "E0009": UsageError,
+    # rows and labels that cannot be trained with
+    "E1401": DataError, "E1402": DataError, "E1403": DataError, "E1406": DataError, "E1411": DataError,
+    # what is read as an export and is none, or is damaged; rows and columns that cannot be scored
+    "E2002": DataError, "E2003": DataError, "E2004": DataError, "E2006": DataError, "E2007": DataError, "E2011": DataError,
+    "E2014": DataError, "E2015": DataError, "E2017": DataError, "E2031": DataError, "E2032": DataError,
+    # dynamic tables and retrieval: their settings, and the files they are made of
+    "E2301": ConfigError, "E2302": ConfigError, "E2303": DataError, "E2307": ConfigError, "E2308": DataError,
+    "E2401": DataError, "E2402": DataError,
+    "E5502": JobError,
 }
 
 _LINE = re.compile(r"^(?:(?P<where>.*?): )?(?P<severity>error|warning)(?:\[(?P<code>E\d{4})\])?: (?P<message>.*)$")
@@ -127,7 +142,7 @@ _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
 
 def of_code(code: Optional[str]) -> Type[TrainyardError]:
     """The class of an error with this code."""
-    return JobError if code == "E5502" else _AREAS.get((code or "E00")[1:3], TrainyardError)
+    return _CODES.get(code or "") or _AREAS.get((code or "")[1:3], TrainyardError)
 
 
 def parse(text: str) -> List[Problem]:

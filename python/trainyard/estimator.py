@@ -264,6 +264,13 @@ class AlgorithmEstimator(Estimator):
                          job_type=self.spec.get("JobType", "PyTorchJob"),
                          hyperparameters=_with_defaults(self.hyperparameter_definitions, hyperparameters or {}), **more)
 
+    def fit(self, inputs: Optional[Mapping[str, Any]] = None, outputs: Optional[Mapping[str, Any]] = None, wait: bool = True,
+            show_logs: bool = True, job_name: Optional[str] = None) -> TrainingJob:
+        """As that of Estimator, with the channels that the algorithm requires."""
+        _check_channels("input", self.input_channel_definitions, inputs or {})
+        _check_channels("output", self.output_channel_definitions, outputs or {}, all_needed=False)
+        return super().fit(inputs, outputs, wait, show_logs, job_name)
+
     @property
     def hyperparameter_definitions(self) -> List[Dict[str, Any]]:
         return list(self.spec.get("HyperParameters", []))
@@ -436,6 +443,16 @@ def _read_algorithm(name: str, version: Optional[str], registry: Optional[str]) 
     home = os.path.join(home, version)
     with open(os.path.join(home, "algorithm.json"), encoding="utf-8") as f:
         return dict(json.load(f)), home
+
+
+def _check_channels(kind: str, definitions: Sequence[Mapping[str, Any]], given: Mapping[str, Any], all_needed: bool = True) -> None:
+    """Required ones are there; one that the algorithm does not define warns. Outputs that are not named are kept with the job."""
+    missing = [str(d["Name"]) for d in definitions if all_needed and d.get("Required") and d["Name"] not in given]
+    if missing:
+        raise ConfigError(f"the algorithm requires the {kind} channel{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}")
+    for name in given:
+        if definitions and name not in {d["Name"] for d in definitions}:
+            warnings.warn(f"the algorithm does not define the {kind} channel {name!r}", stacklevel=3)
 
 
 def _with_defaults(definitions: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Dict[str, Any]:

@@ -15,9 +15,10 @@ import sys
 import tempfile
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
-from . import _display, _library, _program, checkpoint, frames
+from . import _display, _library, _program, frames
+from . import checkpoint as checkpoints
 from .config import Config
-from .errors import ConfigError, TrainingError, TrainyardError, UsageError, is_error, keywords
+from .errors import CheckpointError, ConfigError, DataError, Problem, TrainyardError, UsageError, is_error, keywords
 
 __all__ = ["init", "train", "evaluate", "export", "predict", "Run", "Model"]
 
@@ -42,32 +43,64 @@ class Run:
 
     @property
     def metrics(self) -> Dict[str, Any]:
-        """The last evaluation."""
+        """The evaluation of the checkpoint that evaluate() and export() take; history[-1] is the last."""
         history = self.history
-        return history[-1] if history else {}
+        if not history:
+            return {}
+        try:
+            step = self._checkpoint(None)["step"]
+        except CheckpointError:  # it is not there any more, or not yet
+            return history[-1]
+        return next((row for row in reversed(history) if row.get("global_step") == step), {})
+
+    def checkpoint(self, which: Optional[PathLike] = None) -> str:
+        """The path of the checkpoint that evaluate(), export(), embeddings() and state_dict() take.
+
+        The best after training with patience=, or where export_config says so, else the latest. `which` is "best", "latest" or a path.
+        """
+        return str(self._checkpoint(which)["path"])
+
+    def _checkpoint(self, which: Optional[PathLike]) -> Dict[str, Any]:
+        ask = ["params", "--part=state", "--no-verify"]
+        if which in (None, "best"):
+            best = {"export_config.exporter_type": "best"} if which else None
+            args = [*ask, *self.config.with_values(best).args(), f"--model-dir={self.model_dir}"]
+        else:
+            args = [*ask, self.model_dir if which == "latest" else frames.path_of("checkpoint", which)]
+        return dict(_call(args, os.curdir, answer=True))
+
+    def _named(self, options: Dict[str, Any]) -> Dict[str, Any]:
+        """Options with the path of the checkpoint that they name as best or latest."""
+        if options.get("checkpoint") in ("best", "latest"):
+            options["checkpoint"] = self.checkpoint(options["checkpoint"])
+        return options
 
     def evaluate(self, data: Any = None, **options: Any) -> Dict[str, Any]:
-        return evaluate(self.config, data, model_dir=self.model_dir, **options)
+        """Metrics of checkpoint() on `data`, or on the config's own evaluation data; of another one with checkpoint="latest"."""
+        return evaluate(self.config, data, model_dir=self.model_dir, **self._named(options))
 
     def export(self, to: PathLike, **options: Any) -> "Model":
-        """An export of the best or latest checkpoint; its sample rows are of the data that train() was given."""
+        """An export of checkpoint(), or of another with checkpoint="latest"; its sample rows are of the data that train() was given."""
         for suffix in (".parquet", ".jsonl"):
             sample = os.path.join(self.model_dir, _SAMPLE + suffix)
             if os.path.exists(sample):
                 options.setdefault("sample_input", sample)
-        return export(self.config, to, model_dir=self.model_dir, **options)
+        return export(self.config, to, model_dir=self.model_dir, **self._named(options))
 
-    def tables(self) -> List[str]:
-        """The embedding tables of its latest checkpoint."""
-        return checkpoint.tables(self.model_dir)
+    def tables(self, checkpoint: Optional[PathLike] = None) -> List[str]:
+        """The embedding tables of checkpoint(), or of another one."""
+        return checkpoints.tables(self.checkpoint(checkpoint))
 
-    def embeddings(self, table: str) -> checkpoint.Embeddings:
-        """ids and vectors of the rows of a table that training touched; by the name of a table or of a feature."""
-        return checkpoint.embeddings(self.model_dir, table)
+    def embeddings(self, table: str, checkpoint: Optional[PathLike] = None) -> checkpoints.Embeddings:
+        """ids and vectors of the rows of a table that training touched; by the name of a table or of a feature.
 
-    def state_dict(self, part: Optional[str] = None) -> Dict[str, Any]:
-        """Its latest checkpoint as a state dict of PyTorch."""
-        return checkpoint.state_dict(self.model_dir, part)
+        They are those of checkpoint(), as in an export; checkpoint="latest" takes the last one that was written.
+        """
+        return checkpoints.embeddings(self.checkpoint(checkpoint), table)
+
+    def state_dict(self, part: Optional[str] = None, checkpoint: Optional[PathLike] = None) -> Dict[str, Any]:
+        """checkpoint(), or another one, as a state dict of PyTorch."""
+        return checkpoints.state_dict(self.checkpoint(checkpoint), part)
 
     def __repr__(self) -> str:
         return f"Run({self.model_dir!r})"
@@ -110,7 +143,8 @@ class Model:
                 return dict(json.load(f))
         except (OSError, ValueError) as e:
             why = f"{self.path}/manifest.json is not there" if isinstance(e, FileNotFoundError) else str(e)
-            raise TrainingError(f"{self.path!r} is no export, which export() makes: {why}") from None
+            said = f"{self.path!r} is no export, which export() makes: {why}"
+            raise DataError(f"{said} [E2002]", problems=[Problem("error", "E2002", said, self.path)]) from None
 
     def predict(self, data: Any, columns: Union[str, Sequence[str]] = (), output: Optional[PathLike] = None,
                 **options: Any) -> Any:
@@ -130,11 +164,11 @@ class Model:
 
     def tables(self) -> List[str]:
         """Its embedding tables."""
-        return checkpoint.tables(self.path)
+        return checkpoints.tables(self.path)
 
-    def embeddings(self, table: str) -> checkpoint.Embeddings:
+    def embeddings(self, table: str) -> checkpoints.Embeddings:
         """ids and vectors of all rows of a table, by its name or that of a feature."""
-        return checkpoint.embeddings(self.path, table)
+        return checkpoints.embeddings(self.path, table)
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"path": self.path, "_scorer": None}  # another process opens it anew
@@ -172,12 +206,19 @@ _WHY = "the same ids would be other rows of its tables"
 _TURNED = re.compile(r"column '(.+)' of .* is (?:double|float), but was u?int(?:32|64) when")
 
 
-def _flags(options: Mapping[str, Any]) -> List[str]:
+# Options of the commands that are arguments of the calls here.
+_ARGUMENTS = {"out": "path", "export_dir": "to", "input": "data", "reserved_columns": "columns", "edit_config_json": "set"}
+_INPUTS = {"train_input": "train", "train_input_path": "train", "eval_input": "eval", "eval_input_path": "eval"}
+
+
+def _flags(options: Mapping[str, Any], arguments: Mapping[str, str] = _ARGUMENTS) -> List[str]:
     """threads=2, overwrite=True -> --threads=2, --overwrite."""
     flags = []
     for name, value in options.items():
         if name in ("help", "json"):
             raise UsageError(f"unknown option {name!r}")
+        if name in arguments:
+            raise UsageError(f"unknown option {name!r}, say {arguments[name]}=")
         name = name.replace("_", "-")
         if value is True:
             flags.append(f"--{name}")
@@ -219,7 +260,7 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
     config = Config.of(config).with_values({**(set or {}), **edits})
     train = frames.kept(train)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
-        args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()})]
+        args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()}, {**_ARGUMENTS, **_INPUTS})]
         if model_dir is not None:
             args.append(f"--model-dir={frames.path_of('model_dir', model_dir)}")
         if train is not None:
@@ -243,7 +284,7 @@ def evaluate(config: ConfigLike, data: Any = None, model_dir: Optional[PathLike]
     """Metrics of a checkpoint on `data`, or on the config's own evaluation data."""
     config = Config.of(config).with_values(set)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
-        args = ["eval", *config.args(), *_flags(options)]
+        args = ["eval", *config.args(), *_flags(options, {**_ARGUMENTS, **dict.fromkeys(_INPUTS, "data")})]
         if model_dir:
             args.append(f"--model-dir={frames.path_of('model_dir', model_dir)}")
         if data is not None:
@@ -285,7 +326,7 @@ def _as_trained(path: str, data: Any) -> Any:
         return data
     try:
         known = Model(path).manifest().get("columns", {})
-    except TrainingError:
+    except DataError:
         return data  # predict says it
     whole = {name for name, kind in known.items() if kind.startswith(("int", "uint"))}
     return [{k: int(v) if frames.is_bool(v) and k in whole else v for k, v in row.items()} for row in rows]

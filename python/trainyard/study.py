@@ -35,6 +35,7 @@ class StudyTrial:
     def __init__(self, study: "Study", number: int, params: Dict[str, Any]) -> None:
         self._study = study
         self.number = number
+        self.imported = False  #: a result from elsewhere
         self.params = params
         self.state = "running"  #: then "done" or "failed"
         self.value: Optional[float] = None
@@ -93,8 +94,7 @@ class Study:
     def __init__(self, space: Mapping[str, Any], tuner: Optional[str] = None, maximize: bool = False, seed: int = 0,
                  path: Optional[str] = None, **tuner_args: Any) -> None:
         self.space = dict(space)
-        self.trials: List[StudyTrial] = []
-        self.imported: List[StudyTrial] = []  #: results from elsewhere
+        self.trials: List[StudyTrial] = []  #: all, in order: those that were asked for, and results from elsewhere
         self.maximize = maximize
         self._path = path
         self._said_so_far: List[Mapping[str, Any]] = []
@@ -112,6 +112,11 @@ class Study:
         self._send({"fail": -1})  # refused, but now the tuner is there and its settings are good
         if path:
             self._open(os.fspath(path))
+
+    @property
+    def imported(self) -> List[StudyTrial]:
+        """Results from elsewhere."""
+        return [t for t in self.trials if t.imported]
 
     def _open(self, path: str) -> None:
         """Says the lines of the file again, or begins it."""
@@ -150,8 +155,9 @@ class Study:
     def _again(self, line: Mapping[str, Any]) -> None:
         if "ask" in line:
             trial = self.ask()
-            if trial is None or trial.params != line["params"]:
+            if trial is None or not _same(trial.params, line["params"]):
                 raise errors.TuneError("the study was made by another version of the program, which suggested other parameters")
+            trial.params = line["params"]  # those that were tried
         elif "tell" in line:
             self._numbered(line["tell"]).tell(line["value"])
         elif "report" in line:
@@ -222,9 +228,9 @@ class Study:
             raise errors.TuneError(f"the result of {dict(params)} is {float(value)}")
         with self._lock:
             self._say({"import": dict(params), "value": float(value)})
-            taken = StudyTrial(self, -1, dict(params))
-            taken.value, taken.state = float(value), "done"
-            self.imported.append(taken)
+            taken = StudyTrial(self, len(self.trials), dict(params))
+            taken.value, taken.state, taken.imported = float(value), "done", True
+            self.trials.append(taken)
 
     def optimize(self, function: Callable[[Dict[str, Any]], float], n_trials: int) -> StudyTrial:
         """Calls function(params) for n_trials further trials; one that raises has failed, and the error goes on."""
@@ -259,7 +265,7 @@ class Study:
         return study
 
     def _found(self) -> _exchange.Found:
-        done = [t for t in self.imported + self.trials if t.state == "done"]
+        done = [t for t in self.trials if t.state == "done"]
         results = [_exchange.Result(t.params, t.value, t.reports) for t in done if t.value is not None]
         return _exchange.Found(self.space, self.maximize, results)
 
@@ -274,7 +280,7 @@ class Study:
     @property
     def best(self) -> StudyTrial:
         """The best trial so far, of this study or from elsewhere."""
-        done = [t for t in self.imported + self.trials if t.value is not None and t.value == t.value]
+        done = [t for t in self.trials if t.value is not None and t.value == t.value]
         if not done:
             raise errors.TuneError("no trial has a result yet")
         return (max if self.maximize else min)(done, key=lambda t: t.value)  # type: ignore[arg-type,return-value]
@@ -289,12 +295,12 @@ class Study:
 
     def __repr__(self) -> str:
         done = [t for t in self.trials if t.state == "done"]
-        return f"Study({len(self.trials)} trials, {len(done)} done" + (f", best {self.best.value})" if done or self.imported else ")")
+        return f"Study({len(self.trials)} trials, {len(done)} done" + (f", best {self.best.value})" if done else ")")
 
     def _repr_html_(self) -> str:
         done = [t for t in self.trials if t.value is not None]
         rows = [("trials", f"{len(self.trials)}, {len(done)} done"), ("from elsewhere", str(len(self.imported)))]
-        if done or self.imported:
+        if done:
             rows += [("best", str(self.best.value)), ("parameters", json.dumps(self.best.params))]
         curve = {"value": [(float(t.number), t.value) for t in done if t.value is not None]}
         return _display.table_html(rows) + (_display.Plot(curve)._repr_html_() if len(done) > 1 else "")
@@ -360,6 +366,21 @@ class _Tuner:
                     stream.close()
         self._process.wait()
         self._made.close()
+
+
+def _same(suggested: Any, recorded: Any) -> bool:
+    """The same parameters, but for the last digits of fractions: versions of the program round them in their own ways.
+
+    >>> _same({"lr": 0.1, "k": ["a", 3]}, {"lr": 0.10000000000000006, "k": ["a", 3]}), _same({"lr": 0.1}, {"lr": 0.11}), _same(1, True)
+    (True, False, False)
+    """
+    if isinstance(suggested, dict) and isinstance(recorded, dict):
+        return suggested.keys() == recorded.keys() and all(_same(v, recorded[k]) for k, v in suggested.items())
+    if isinstance(suggested, list) and isinstance(recorded, list):
+        return len(suggested) == len(recorded) and all(map(_same, suggested, recorded))
+    if isinstance(suggested, float) and isinstance(recorded, float):
+        return math.isclose(suggested, recorded, rel_tol=1e-12, abs_tol=1e-300)
+    return bool(suggested == recorded) and isinstance(suggested, bool) == isinstance(recorded, bool)
 
 
 def _line(said: Mapping[str, Any]) -> str:

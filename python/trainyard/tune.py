@@ -11,6 +11,8 @@
 """
 from __future__ import annotations
 
+import difflib
+import functools
 import json
 import os
 import re
@@ -19,7 +21,8 @@ import tempfile
 from typing import Any, Dict, List, Mapping, Optional
 
 from . import _display, _exchange, _program, frames
-from .errors import TrainyardError, TuneError
+from ._message import schema
+from .errors import ConfigError, Problem, TrainyardError, TuneError
 from .session import Session, get_default_session
 from .study import Study, StudyTrial
 from .trial import (get_current_parameter, get_experiment_id, get_next_parameter, get_next_parameters, get_sequence_id,
@@ -54,6 +57,12 @@ class ExperimentConfig:
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        known = _field_names()
+        if _loose(name) not in known:
+            near = difflib.get_close_matches(_loose(name), list(known), 1)
+            hint = f", did you mean {known[near[0]]!r}?" if near else ""
+            said = f"an experiment has no field {name!r}{hint}"
+            raise ConfigError(f"{said} [E0201]", problems=[Problem("error", "E0201", said)])
         self._fields[camel(name)] = value
 
     def __getattr__(self, name: str) -> Any:
@@ -76,8 +85,31 @@ class ExperimentConfig:
 _GROUPS = ("tuner", "assessor", "advisor", "trainingService")
 
 
+def _loose(name: str) -> str:
+    """Names of fields are the same in any case, and with `_` or without."""
+    return name.replace("_", "").lower()
+
+
+@functools.lru_cache(maxsize=None)
+def _field_names() -> Dict[str, str]:
+    """Fields of experiments, their algorithms and training services, as Python spells them; by their loose names."""
+    names = [name for kind, message in schema("nni")["messages"].items() if kind == "Algorithm" or kind.endswith("Config")
+             for name in message["fields"]]
+    return {_loose(name): re.sub(r"(?<=[a-z])([A-Z])", lambda m: "_" + m[1].lower(), name) for name in names}
+
+
 class Experiment:
     """A search, as NNI's Experiment: run() does it all, start() leaves it running in the background."""
+
+    _NAMES = ("session", "directory", "id", "config")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._NAMES:
+            near = difflib.get_close_matches(name, self._NAMES, 1)
+            hint = (f"its settings are those of config: config.{name}" if _loose(name) in _field_names() else
+                    f"did you mean {near[0]!r}?" if near else "its settings are those of config")
+            raise AttributeError(f"an Experiment has no attribute {name!r}; {hint}")
+        object.__setattr__(self, name, value)
 
     def __init__(self, config_or_platform: Any = "local", session: Optional[Session] = None) -> None:
         self.session = session or get_default_session()

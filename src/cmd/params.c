@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params: opens a checkpoint, a model_dir or a .safetensors file, which verifies it
  * unless told not to, and lists its tensors and the totals of each part, as a table or as
- * JSON. Only the headers are printed, never the values. Names are made harmless for the
+ * JSON. Of a config it is the checkpoint that eval, export and predict take. Only the headers are printed, never the values. Names are made harmless for the
  * terminal, since a file may come from anybody.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "ckpt/ckpt.h"
 #include "cmd/cmd.h"
+#include "cmd/train_config.h"
 #include "text/json_out.h"
+#include "train/export/export.h"
 
 struct params_conf {
-    const char *part;
+    const char *part, *model_dir, *edit_config_json;
+    struct opt_list set;
     bool json, verify;
 };
 
@@ -22,6 +26,13 @@ static const struct opt opts[] = {
                 "only this part")},
     {OPT_BOOL(struct params_conf, json, "false", "print one JSON object")},
     {OPT_BOOL(struct params_conf, verify, "true", "verify checksums first")},
+    {OPT_TEXT(struct params_conf, model_dir, NULL, "override model_dir of a config"),
+     .meta = "DIR", .filled = true},
+    {OPT_LIST(struct params_conf, set, "override a value of a config"),
+     .meta = "PATH=VALUE"},
+    {OPT_TEXT(struct params_conf, edit_config_json, NULL,
+              "override several values: an object of paths and values"),
+     .meta = "JSON", .filled = true},
     {0},
 };
 
@@ -186,6 +197,33 @@ static void print_json(const struct params_conf *c, const struct ckpt *k,
     buf_putc(out, '\n');
 }
 
+/* Only configs have values to override. */
+static bool is_config(const struct params_conf *c, const char *path)
+{
+    return c->model_dir || c->set.n || c->edit_config_json ||
+           (str_ends(path, ".config") && !fs_is_dir(path));
+}
+
+/* The checkpoint that eval, export and predict take under a config, the caller's. */
+static enum rc pick_checkpoint(const struct params_conf *c, const char *path, char **out,
+                               struct err *err)
+{
+    struct conf config = {0};
+    struct diags diags = {0};
+    char why[EXPORT_WHY_SIZE] = "";
+    const struct config_override overrides[] = {
+        {"--model-dir", "model_dir", c->model_dir}};
+    enum rc rc = config_read(path, overrides, ARRAY_LEN(overrides), &c->set,
+                             c->edit_config_json, &config, &diags, err);
+    if (rc)
+        config_show(&diags);
+    else
+        rc = train_export_pick(config.data, NULL, out, why, err);
+    diags_release(&diags);
+    conf_release(&config);
+    return rc;
+}
+
 static enum rc params_command(const void *conf, const struct opt_args *args,
                               struct err *err)
 {
@@ -193,9 +231,13 @@ static enum rc params_command(const void *conf, const struct opt_args *args,
     struct totals all[CKPT_PARTS] = {0};
     struct ckpt *k = NULL;
     struct buf out;
-    char *note = NULL;
+    char *note = NULL, *picked = NULL;
     enum rc rc =
-        ckpt_open(args->at[0], c->verify ? 0 : CKPT_NO_CHECKSUMS, &k, &note, err);
+        is_config(c, args->at[0]) ? pick_checkpoint(c, args->at[0], &picked, err) : RC_OK;
+    if (!rc)
+        rc = ckpt_open(picked ? picked : args->at[0], c->verify ? 0 : CKPT_NO_CHECKSUMS,
+                       &k, &note, err);
+    mem_free(picked);
     if (rc)
         return rc;
     if (note)
@@ -217,6 +259,8 @@ static enum rc params_command(const void *conf, const struct opt_args *args,
 
 static const struct cmd_example examples[] = {
     {"contents of the latest checkpoint", "trainyard params experiments/din"},
+    {"the checkpoint that eval, export and predict take",
+     "trainyard params --part model pipeline.config"},
     {"names for a parameter map", "trainyard params --part model "
                                   "experiments/din/model.ckpt-1000"},
     {"for a program", "trainyard params --json pretrained.safetensors"},
@@ -225,11 +269,14 @@ static const struct cmd_example examples[] = {
 
 const struct cmd cmd_params = {
     .name = "params",
-    .args = "CKPT",
+    .args = "CKPT|CONFIG",
     .summary = "list the tensors of a checkpoint",
     .description =
         "CKPT is a checkpoint (model.ckpt-N), a model_dir (its latest checkpoint is "
-        "used), or a single .safetensors file. The checkpoint is verified first: "
+        "used), or a single .safetensors file. Of a config (NAME.config, or any with one of "
+        "the last three options) it is the checkpoint that "
+        "eval, export and predict take: the best if export_config says so or the run was "
+        "trained with --patience, else the latest. The checkpoint is verified first: "
         "sizes, names and checksums.\n"
         "\n"
         "Parts: `model` holds the weights, `optimizer` the optimizer state, `state` "

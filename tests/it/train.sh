@@ -191,6 +191,11 @@ auc = [json.loads(l)['auc'] for l in open('m/train_eval_result_v2.txt')]
 best = auc.index(max(auc))
 assert len(auc) - 1 - best == 2, auc
 PY
+    run "$TRAINYARD" params --json c.config
+    status 0
+    json 'd["step"] == [json.loads(l)["global_step"] for l in open("m/train_eval_result_v2.txt")][-3]'
+    run "$TRAINYARD" params --json --set export_config.exporter_type=latest c.config
+    json 'd["step"] == [json.loads(l)["global_step"] for l in open("m/train_eval_result_v2.txt")][-1]'
 }
 
 # With exporter_type best the best one outlives keep_checkpoint_max.

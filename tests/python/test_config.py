@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from place import SOURCE, Case, load_doctests, trainyard
+from place import SOURCE, Case, load_doctests
 from trainyard import Config, ConfigError, _message, _stubs
 
 CONFIG = os.path.join(SOURCE, "examples/quickstart/pipeline.config")
@@ -73,7 +73,7 @@ class Configs(Case):
             self.assertEqual(config.save("copy.config").to_plain(), config.to_plain(), path)
 
     def test_wrong_names_types_and_values_are_refused_where_they_are_written(self):
-        c = Config("does-not-matter.config")
+        c = Config(CONFIG)
         for change, said in (
                 (lambda: setattr(c.train_config, "num_epoch", 1), "TrainConfig has no field 'num_epoch', did you mean 'num_epochs'?"),
                 (lambda: setattr(c.train_config, "num_epochs", "x"), "train_config.num_epochs: 'x' is not of type uint32"),
@@ -90,9 +90,26 @@ class Configs(Case):
         self.assertEqual(c.values, {})
         with self.assertRaises(AttributeError):
             c.train_config.nothing  # noqa: B018
-        with self.assertRaises(trainyard.TrainyardError) as caught:
-            c.train_config.num_epochs  # noqa: B018
-        self.assertIn("does-not-matter.config", str(caught.exception))
+        for path, said in (("does-not-matter.config", "there is no such config"), (os.curdir, "it is a directory")):
+            with self.assertRaisesRegex(ConfigError, f"^{path}: {said}.* .E0005.$") as caught:
+                Config(path)
+            self.assertEqual((caught.exception.code, caught.exception.file), ("E0005", path))
+
+    def test_overrides_by_their_path_are_refused_where_they_are_written(self):
+        c = Config(CONFIG)
+        c["train_config.num_epochs"] = 4
+        for path, value, said in (("train_config.num_epoch", 3, "TrainConfig has no field 'num_epoch', did you mean 'num_epochs'?"),
+                                  ("train_config.num_epochs", "x", "'num_epochs' takes an integer"),
+                                  ("feature_configs[9].id_feature.embedding_dim", 8, "selects nothing|has 4 elements"),
+                                  ("data_config.batch_size", 0, "outside|at least|between"), ("a[", 1, "")):
+            with self.assertRaisesRegex(ConfigError, said) as caught:
+                c[path] = value
+            self.assertRegex(caught.exception.code, "^E0[12]")
+            self.assertNotIn("--edit", str(caught.exception))
+        self.assertEqual((c.values, c.train_config.num_epochs), ({"train_config.num_epochs": 4}, 4))
+        c["data_config.label_fields"] = ["other"]  # what it means for the rest is told by check()
+        c["feature_configs[id_feature.embedding_dim>4].id_feature.embedding_dim"] = 4
+        self.assertEqual(c.data_config.label_fields, ["other"])
 
     def test_fields_are_completed_and_described(self):
         c = Config(CONFIG)

@@ -207,13 +207,20 @@ class OnThisMachine(Jobs, Case):
     def test_an_algorithm_comes_out_of_a_directory(self):
         about = {"Command": "sh run.sh", "HyperParameters": [{"Name": "depth", "Type": "Int", "DefaultValue": "3"},
                                                               {"Name": "data", "Type": "Int", "Required": True}],
+                 "InputChannels": [{"Name": "train", "Required": True}, {"Name": "extra"}, {"Name": "items", "Required": True}],
                  "OutputChannels": [{"Name": "model"}], "SupportedInstanceTypes": ["local"]}
         for version in ("v1", "v2"):
             self.write(f"algorithms/boost/{version}/algorithm.json", json.dumps(about))
             self.write(f"algorithms/boost/{version}/run.sh", f'echo {version} $PAI_USER_ARGS >"$PAI_OUTPUT_MODEL/said"')
         with self.assertWarnsRegex(UserWarning, "no version given, 'v2' is taken"):
             est = AlgorithmEstimator("boost", hyperparameters={"data": 1}, registry="algorithms", session=self.session)
-        self.fit(est)
+        for inputs, text in ((None, "requires the input channels 'train', 'items'$"),
+                             ({"train": "algorithms"}, "requires the input channel 'items'$")):
+            with self.assertRaisesRegex(trainyard.ConfigError, text):
+                est.fit(inputs=inputs)
+        self.assertEqual(est.jobs, [])
+        with self.assertWarnsRegex(UserWarning, "does not define the input channel 'other'"):
+            self.fit(est, inputs={"train": "algorithms", "items": "algorithms", "other": "algorithms"})
         with open(os.path.join(est.get_outputs_data()["model"], "said"), encoding="utf-8") as f:
             self.assertEqual(f.read(), "v2 --depth 3 --data 1\n")
         self.assertEqual((est.supported_instance_types, len(est.hyperparameter_definitions)), (["local"], 2))

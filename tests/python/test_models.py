@@ -12,6 +12,8 @@ import os
 import pathlib
 import pickle
 import random
+import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -21,8 +23,8 @@ import time
 import unittest
 import warnings
 
-from place import SOURCE, Case, load_doctests, trainyard
-from trainyard import Config, Model
+from place import PROGRAM, SOURCE, Case, load_doctests, trainyard
+from trainyard import Config, Model, errors
 
 CONFIG = os.path.join(SOURCE, "examples/quickstart/pipeline.config")
 
@@ -161,7 +163,7 @@ class Models(Case):
             model.score([{**many[0], "user_id": 1}, {**many[0], "user_id": "x"}])
         with self.assertRaises(trainyard.DataError):
             model.score(3)
-        with self.assertRaises(trainyard.TrainingError) as caught:
+        with self.assertRaises(trainyard.DataError) as caught:
             Model("nowhere").score(many)
         self.assertEqual(caught.exception.code, "E2002")
 
@@ -349,13 +351,111 @@ class Models(Case):
         self.assertFalse(tidy.data_config.tidy_text)
 
     @unittest.skipUnless(has("pandas", "pyarrow"), "pandas and pyarrow are not installed")
+    def test_labels_of_two_texts_stay_labels_after_init(self):
+        def raw(n, seed, yes=">50K", no="<=50K"):
+            return [{**row, "clicked": yes if row["clicked"] else no} for row in rows(n, seed)]
+
+        config = trainyard.init(raw(3000, 1), label="clicked", show=False)
+        self.assertEqual(config.data_config.label_texts.to_plain(), [{"label_name": "clicked", "one": ">50K", "zero": "<=50K"}])
+        edits = {"data_config.batch_size": 128, "train_config.num_epochs": 9}
+        run = trainyard.train(config, train=raw(3000, 3), eval=raw(500, 2), show=False, threads=1, set=edits)
+        self.assertGreater(run.metrics["auc"], 0.8)
+        want = run.evaluate(rows(500, 2))
+        self.assertEqual(want["auc"], run.metrics["auc"], "numbers stay numbers")
+        frames = [raw(500, 2, ' ">50K"', " <=50K\t")]
+        if has("pandas", "pyarrow"):
+            import pandas
+            frames += [pandas.DataFrame(raw(500, 2)), pandas.DataFrame(raw(500, 2)).astype({"clicked": "category"})]
+        for frame in frames:
+            self.assertEqual(run.evaluate(frame), want)
+        again = trainyard.train(config, train=rows(3000, 3), eval=raw(500, 2), show=False, threads=1, model_dir="numbers", set=edits)
+        self.assertEqual(again.metrics, run.metrics, "the same rows, whichever way their labels are written")
+        edits["train_config.num_epochs"] = 10
+        trainyard.train(config, train=rows(300, 4), eval=raw(50, 2), show=False, continue_=True, set=edits)
+        model = run.export("export")
+        self.assertEqual(len(model.predict(raw(5, 2), columns=["clicked"])), 5)
+        said = "label 'clicked', row 8 of 'eval': 'maybe' is neither '>50K' nor '<=50K'"
+        with self.assertRaisesRegex(trainyard.DataError, said) as caught:
+            run.evaluate([*raw(7, 2), {**rows(1, 1)[0], "clicked": "maybe"}])
+        self.assertEqual(caught.exception.code, "E1314")
+        good = {"label_name": "clicked", "one": "a", "zero": "b"}
+        for texts, code in (([{**good, "label_name": "click"}], "E0377"), ([{**good, "zero": "a"}], "E0316"), ([good] * 2, "E0316")):
+            with self.assertRaises(trainyard.ConfigError) as caught:
+                config.with_values({"data_config.label_texts": texts}).check()
+            self.assertEqual(caught.exception.code, code)
+        if has("numpy"):
+            from trainyard import features
+            batch = next(iter(features.read(config, raw(50, 2))))
+            self.assertEqual(list(batch.labels["clicked"]), [float(r["clicked"]) for r in rows(50, 2)])
+
+    def test_all_answers_of_a_run_are_of_one_checkpoint(self):
+        rate = {"adam_optimizer": {"lr": 0.05}, "constant_learning_rate": {}}
+        edits = {"data_config.batch_size": 64, "train_config.num_epochs": 40, "train_config.save_checkpoints_epochs": 1,
+                 "train_config.dense_optimizer": rate, "train_config.sparse_optimizer": rate}
+        run = self.train(rows(600, 1), rows(200, 2), patience=2, threads=1, set=edits)
+        best, last = max(run.history, key=lambda row: row["auc"]), run.history[-1]
+        self.assertNotEqual(best["global_step"], last["global_step"])
+        self.assertEqual(run.metrics, best)
+        self.assertEqual(run.evaluate(rows(200, 2))["auc"], best["auc"])
+        self.assertEqual(run.evaluate(rows(200, 2), checkpoint="latest")["auc"], last["auc"])
+        steps = {which: run.checkpoint(which) for which in (None, "best", "latest")}
+        self.assertEqual(steps, {None: f"run/model.ckpt-{best['global_step']}", "best": f"run/model.ckpt-{best['global_step']}",
+                                 "latest": f"run/model.ckpt-{last['global_step']}"})
+        with self.assertRaisesRegex(trainyard.CheckpointError, "'run/model.ckpt-7' does not exist"):
+            run.checkpoint("run/model.ckpt-7")
+        if has("numpy"):
+            exported = {name: run.export(name, checkpoint=name).embeddings("item_id") for name in ("best", "latest")}
+            default = run.export("default").embeddings("item_id").vectors
+            self.assertTrue((default == exported["best"].vectors).all())
+            self.assertFalse((default == exported["latest"].vectors).all())
+            for which, name in ((None, "best"), ("best", "best"), ("latest", "latest")):
+                found = run.embeddings("item_id", checkpoint=which)
+                self.assertTrue((found.vectors == exported[name].vectors[found.ids]).all(), which)
+            self.assertIn("item_id_emb", run.tables())
+        if has("torch"):
+            states = [run.state_dict("model", which).values() for which in (None, "best", "latest")]
+            self.assertTrue(all((a == b).all() for a, b in zip(*states[:2])))
+            self.assertFalse(all((a == b).all() for a, b in zip(*states[1:])))
+        latest = {**edits, "export_config.exporter_type": "latest", "train_config.num_epochs": 3}
+        other = trainyard.train(CONFIG, train=rows(600, 1), eval=rows(200, 2), model_dir="other", show=False, threads=1, set=latest)
+        self.assertEqual((other.metrics, other.checkpoint()), (other.history[-1], other.checkpoint("latest")))
+        shutil.rmtree("run")
+        self.assertEqual(run.metrics, {})
+
+    def test_every_code_has_the_class_that_the_documents_say(self):
+        done = subprocess.run([PROGRAM, "explain", "--all"], capture_output=True, text=True, check=True)
+        codes = re.findall(r"^ *(E\d{4}) ", done.stdout, re.MULTILINE)
+        self.assertGreater(len(codes), 400)
+        self.assertEqual(set(errors._CODES) - set(codes), set(), "codes that the program does not have")
+        self.assertEqual({c[1:3] for c in codes} - set(errors._AREAS), set(), "areas without a class")
+        for code in codes:
+            self.assertEqual(errors.of_code(code) is trainyard.TrainyardError, code.startswith("E00") and code not in errors._CODES, code)
+        page = os.path.join(SOURCE, "docs/python.md")
+        if not os.path.exists(page):
+            self.skipTest("the source is not here")
+        with open(page, encoding="utf-8") as f:
+            table = re.findall(r"^\| `(\w+Error)` \|[^|]*\| ([E0-9, ]+) \|$", f.read(), re.MULTILINE)
+        said = {code: name for name, listed in table for code in listed.split(", ")}
+        for code in codes:
+            self.assertEqual(said.get(code, said.get(code[:3])), errors.of_code(code).__name__, code)
+
+    def test_options_that_are_arguments_are_refused(self):
+        for call, text in ((lambda: trainyard.init(rows(300, 1), out="b.config"), "unknown option 'out', say path="),
+                           (lambda: trainyard.train(CONFIG, train_input="a.csv"), "unknown option 'train_input', say train="),
+                           (lambda: trainyard.evaluate(CONFIG, eval_input="a.csv"), "unknown option 'eval_input', say data="),
+                           (lambda: trainyard.export(CONFIG, "a", export_dir="b"), "unknown option 'export_dir', say to="),
+                           (lambda: trainyard.predict("a", rows(1, 1), reserved_columns="a"), "'reserved_columns', say columns=")):
+            with self.assertRaisesRegex(trainyard.UsageError, text):
+                call()
+        self.assertEqual(os.listdir(), [])
+
     def test_tables_of_pandas_with_gaps_in_ids_come_with_advice(self):
         import pandas
         frame = pandas.DataFrame(rows(300, 1))
         model = self.train(frame, frame, set={"train_config.num_epochs": 1}).export("export")
         gaps = frame.head(3).assign(user_id=[1.0, float("nan"), 3.0])
         for call in (model.score, model.predict):
-            with self.assertRaisesRegex(trainyard.TrainingError, r"df.astype\({'user_id': 'Int64'}\) keeps them"):
+            with self.assertRaisesRegex(trainyard.DataError, r"df.astype\({'user_id': 'Int64'}\) keeps them"):
                 call(gaps)
         kept = gaps.astype({"user_id": "Int64"})
         self.assertEqual([f32(p) for p in model.score(kept)["probs"]], [f32(p) for p in model.predict(kept)["probs"]])
@@ -412,7 +512,7 @@ class Models(Case):
     def test_columns_have_the_types_that_the_model_was_trained_with(self):
         model = self.train(rows(2000, 1), rows(100, 2), set={"train_config.num_epochs": 1}).export("export")
         odd = [{**row, "user_id": row["user_id"] + 0.5} for row in rows(10, 3)]
-        with self.assertRaises(trainyard.TrainingError) as caught:
+        with self.assertRaises(trainyard.DataError) as caught:
             model.score(odd)
         self.assertEqual(caught.exception.code, "E1411")
         self.assertIn("column 'user_id' of 'rows' is double, but was int64 when the model was trained", str(caught.exception))
@@ -428,7 +528,7 @@ class Models(Case):
         odd = frame.head(10).assign(user_id=lambda f: f["user_id"] + 0.5)
         said = []
         for call in (model.score, model.predict):
-            with self.assertRaises(trainyard.TrainingError) as caught:
+            with self.assertRaises(trainyard.DataError) as caught:
                 call(odd)
             said.append((caught.exception.code, caught.exception.message.split(" is ")[-1]))
         self.assertEqual(said[0], said[1])
@@ -496,7 +596,7 @@ class Models(Case):
         self.assertIn("nowhere.jsonl", str(caught.exception))
         with self.assertRaises(trainyard.DataError):
             self.train(3, rows(10, 1))
-        with self.assertRaises(trainyard.TrainingError):
+        with self.assertRaises(trainyard.DataError):
             Model.load("nowhere")
         with self.assertRaises(trainyard.UsageError):
             self.train(rows(10, 1), rows(10, 1), treads=2)
@@ -665,7 +765,8 @@ class Rows:
     def __init__(self, change):
         s, r, self.keep = next(L.batches([names] * 20))
         at = list(names).index("price")
-        exec(change, {"schema": s.contents, "rows": r.contents, "column": r.contents.children[at].contents, "at": at, "ctypes": ctypes, "L": L})
+        exec(change, {"schema": s.contents, "rows": r.contents, "column": r.contents.children[at].contents, "at": at, "ctypes": ctypes,
+                      "L": L})
         self.capsules = [new(ctypes.addressof(s.contents), b"arrow_schema", None), new(ctypes.addressof(r.contents), b"arrow_array", None)]
     def __arrow_c_array__(self, requested_schema=None):
         return tuple(self.capsules[::-1] if self.swapped else self.capsules)

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import json
 import os
 import pickle
 import signal
@@ -13,7 +14,7 @@ import time
 import unittest
 
 from place import Case, load_doctests, trainyard
-from trainyard import tune
+from trainyard import _exchange, tune
 
 TRIAL = """
 {imports}
@@ -78,10 +79,25 @@ class Experiments(Case):
         self.assertEqual(e.get_status(), "ERROR")
         self.assertIn("FAILED", [row["status"] for row in e.list_trial_jobs()])  # it may give up before the last
         e = self.experiment("true")
-        e.config.trial_comand = "x"
-        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(trainyard.ConfigError) as caught:
+        e.config.tuner.class_args = {"optimise_mode": "maximize"}
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(trainyard.TuneError) as caught:
             e.run()
-        self.assertRegex(str(caught.exception), r"^experiment:\d+: .*'trialComand', did you mean 'trialCommand'")
+        self.assertRegex(str(caught.exception), r"^experiment:\d+: .*'optimise_mode', did you mean 'optimize_mode'")
+
+    def test_names_that_an_experiment_does_not_have_are_refused_where_they_are_written(self):
+        e = self.experiment("true")
+        for change, text in ((lambda: setattr(e.config, "trial_comand", "x"), "no field 'trial_comand', did you mean 'trial_command'"),
+                             (lambda: setattr(e.config.tuner, "class_arg", {}), "no field 'class_arg', did you mean 'class_args'"),
+                             (lambda: tune.ExperimentConfig(max_trials=3), "no field 'max_trials'")):
+            with self.assertRaisesRegex(trainyard.ConfigError, text) as caught:
+                change()
+            self.assertEqual(caught.exception.code, "E0201")
+        for name, text in (("search_space", "its settings are those of config: config.search_space"), ("confg", "did you mean 'config'")):
+            with self.assertRaisesRegex(AttributeError, text):
+                setattr(e, name, {})
+        e.config.maxTrialDuration = "1h"  # as files spell it
+        e.config.training_service.use_active_gpu = False
+        self.assertEqual(e.config.as_dict()["trainingService"], {"platform": "local", "useActiveGpu": False})
 
     def test_an_experiment_that_is_interrupted_goes_on(self):
         self.write("trial.py", TRIAL.format(imports="import time; from trainyard import tune; time.sleep(1)", nni="tune"))
@@ -259,7 +275,8 @@ class Experiments(Case):
             trial.report(0.5)
             trial.tell(99.0)
         with tune.Study.from_optuna(theirs, path="o.jsonl") as again:
-            self.assertEqual((len(again.imported), len(again.trials), again.best.value), (12, 1, 99.0))
+            self.assertEqual((len(again.imported), len(again.trials), again.best.value), (12, 13, 99.0))
+            self.assertEqual([t.number for t in again.trials], list(range(13)))
             back = again.to_optuna(storage="sqlite:///back.db", study_name="back")
         self.assertEqual((back.direction.name, back.best_value, len(back.trials)), ("MAXIMIZE", 99.0, 13))
         self.assertEqual([(t.params, t.value) for t in back.trials[:12]], [(t.params, t.value) for t in theirs.trials])
@@ -268,6 +285,54 @@ class Experiments(Case):
         several = optuna.create_study(directions=["maximize", "minimize"])
         with self.assertRaises(trainyard.TuneError):
             tune.Study.from_optuna(several)
+
+    def test_results_from_elsewhere_are_trials(self):
+        space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+        with tune.Study(space, path="s.jsonl") as study:
+            study.ask().tell(1.0)
+            study.add({"x": 1.5}, 0.5)
+            study.ask().tell(2.0)
+        with tune.Study(space, path="s.jsonl") as study:
+            self.assertEqual([(t.number, t.state, t.value) for t in study.trials], [(0, "done", 1.0), (1, "done", 0.5), (2, "done", 2.0)])
+            self.assertEqual((study.best.params, study.imported), ({"x": 1.5}, [study.trials[1]]))
+            self.assertIn("3 trials, 3 done, best 0.5", repr(study))
+            study.add({"x": 0.25}, 0.1)
+            half = study.ask()
+            half.tell(7.0)
+            self.assertEqual((half.number, study.trials[3].imported, half.imported), (4, True, False))
+
+    def test_a_study_whose_file_has_the_last_digit_otherwise_goes_on(self):
+        space = {"lr": {"_type": "loguniform", "_value": [1e-4, 0.1]}}
+        with tune.Study(space, path="s.jsonl") as study:
+            study.ask().tell(1.0)
+        with open("s.jsonl", encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        then = lines[1]["params"]["lr"] * (1 + 4e-16)
+        for lr in (then, then + 0.01):
+            lines[1]["params"]["lr"] = lr
+            self.write("s.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+            if lr != then:
+                with self.assertRaisesRegex(trainyard.TuneError, "suggested other parameters"):
+                    tune.Study(space, path="s.jsonl")
+                continue
+            self.assertNotEqual(lr, study.trials[0].params["lr"])
+            with tune.Study(space, path="s.jsonl") as again:
+                self.assertEqual((again.trials[0].params, again.best.value), ({"lr": lr}, 1.0), "what was tried")
+                again.ask().tell(2.0)
+
+    def test_values_that_optuna_cannot_hold_do_not_keep_the_others_back(self):
+        if not importlib.util.find_spec("optuna"):
+            self.skipTest("optuna is not installed")
+        space = {"lr": {"_type": "loguniform", "_value": [1e-4, 0.1]}, "n": {"_type": "randint", "_value": [1, 9]},
+                 "k": {"_type": "choice", "_value": ["a", "b"]}}
+        good = {"lr": 0.01, "n": 3, "k": "a"}
+        results = [_exchange.Result({**good, **more}, float(i), []) for i, more in enumerate(
+            ({}, {"lr": 0.2}, {"n": 20}, {"k": "c"}, {"n": 2.5}, {"lr": -1.0}, {"lr": "x"}, {"n": True}, {"k": "b"}))]
+        with self.assertWarnsRegex(UserWarning, r"result 3 is left out: k: 'c' does not fit") as caught:
+            made = _exchange.write_optuna(_exchange.Found(space, False, results))
+        self.assertEqual([t.value for t in made.trials], [0, 1, 2, 8])
+        self.assertEqual([t.params for t in made.trials[1:3]], [{**good, "lr": 0.2}, {**good, "n": 20}])
+        self.assertEqual(len(caught.warnings), 5)
 
     def test_an_experiment_of_ours_becomes_a_study(self):
         self.write("trial.py", TRIAL.format(imports="from trainyard import tune", nni="tune"))
