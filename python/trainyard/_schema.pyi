@@ -886,8 +886,8 @@ class DataConfig(Message):
     """CSV: separator of columns, one character"""
     with_header: bool
     """CSV: the first line holds the column names"""
-    line_format: Literal["slots", "din", "esmm", "items", "mmoe", "ncf", "session", "youtube"]
-    """SlotDataset: the form of a line (one of 'slots', 'din', 'esmm', 'items', 'mmoe', 'ncf', 'session', 'youtube')"""
+    line_format: Literal["slots", "din", "esmm", "items", "mmoe", "ncf", "session", "tagspace", "tdm", "texts", "youtube"]
+    """SlotDataset: the form of a line (one of 'slots', 'din', 'esmm', 'items', 'mmoe', 'ncf', 'session', 'tagspace', 'tdm', 'texts', 'youtube')"""
     line_columns: str
     """SlotDataset: the columns, such as "label=id(click) s1=ids(1) x=floats(dense,13)"; unset: a list per slot"""
     tidy_text: bool
@@ -2729,6 +2729,18 @@ class ModelConfig(Message):
     @word2vec.setter
     def word2vec(self, value: Union[Word2Vec, Mapping[str, Any]]) -> None: ...
     @property
+    def match_towers(self) -> MatchTowers:
+        """a query against candidates of each row, by cosine (ours)"""
+        ...
+    @match_towers.setter
+    def match_towers(self, value: Union[MatchTowers, Mapping[str, Any]]) -> None: ...
+    @property
+    def text_cnn(self) -> TextCNN:
+        """convolutions along a text (ours)"""
+        ...
+    @text_cnn.setter
+    def text_cnn(self, value: Union[TextCNN, Mapping[str, Any]]) -> None: ...
+    @property
     def rocket_launching(self) -> RocketLaunching:
         """a light net trained beside a large one"""
         ...
@@ -3829,6 +3841,12 @@ class LossConfig(Message):
     @log_loss.setter
     def log_loss(self, value: Union[LogLoss, Mapping[str, Any]]) -> None: ...
     @property
+    def hinge_loss(self) -> HingeLoss:
+        """for class labels: the right score above all others by a margin; ours"""
+        ...
+    @hinge_loss.setter
+    def hinge_loss(self, value: Union[HingeLoss, Mapping[str, Any]]) -> None: ...
+    @property
     def recon_loss(self) -> SidReconLoss:
         """semantic ids: error of the reconstruction"""
         ...
@@ -3890,10 +3908,22 @@ class SoftmaxCrossEntropy(Message):
     """cross entropy of several outputs with a class label"""
     label_smoothing: float
     """share of the label that is spread over all classes"""
+    reduction: Literal["mean", "sum"]
+    """over the rows of a batch; ours (one of 'mean', 'sum')"""
+    scale: float
+    """factor of the loss; ours (1e-09..1000000000)"""
+
+
+class HingeLoss(Message):
+    """max(0, margin - the right score + the largest other)"""
+    margin: float
+    """how far above (0..1000000000)"""
 
 
 class L2Loss(Message):
     """squared error"""
+    sigmoid_scale: float
+    """what is predicted is this times the sigmoid of the output; 0: the output; ours (0..1000000000)"""
 
 
 class JRCLoss(Message):
@@ -4962,6 +4992,8 @@ class GRU4Rec(Message):
     """scores are divided by this"""
     in_batch_negative: bool
     """other rows' items are the negatives; no sampler is needed"""
+    every_step: bool
+    """each position of the session has a label, a list of as many classes; without item_input"""
 
 
 class NCF(Message):
@@ -4977,6 +5009,74 @@ class NCF(Message):
     @property
     def mlp(self) -> MLP:
         """the net"""
+        ...
+    @mlp.setter
+    def mlp(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
+
+
+class TextTower(Message):
+    """an encoder of a sequence, and a net behind it"""
+    encoder: Literal["sum", "gru", "cnn"]
+    """of a SEQUENCE group, by the largest values of gru and cnn over the sequence; a DEEP group is a vector already (one of 'sum', 'gru', 'cnn')"""
+    units: int
+    """width of gru (512 at most), filters of cnn (1..65536)"""
+    window: int
+    """positions that a filter of cnn sees (1..64)"""
+    @property
+    def mlp(self) -> MLP:
+        """net on what was encoded; unset: none"""
+        ...
+    @mlp.setter
+    def mlp(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...
+    output_dim: int
+    """a linear layer at the end; 0: none"""
+
+
+class MatchTowers(Message):
+    """a query against candidates of each row, by cosine (ours)"""
+    query_input: str
+    """feature group of the query (required)"""
+    @property
+    def candidate_inputs(self) -> Repeated[str]:
+        """feature groups of the candidates, num_class of them; tables of one name are shared by all groups"""
+        ...
+    @candidate_inputs.setter
+    def candidate_inputs(self, value: Union[Repeated[str], Sequence[str]]) -> None: ...
+    @property
+    def query_tower(self) -> TextTower:
+        """tower of the query (required)"""
+        ...
+    @query_tower.setter
+    def query_tower(self, value: Union[TextTower, Mapping[str, Any]]) -> None: ...
+    @property
+    def candidate_tower(self) -> TextTower:
+        """tower of the candidates (required)"""
+        ...
+    @candidate_tower.setter
+    def candidate_tower(self, value: Union[TextTower, Mapping[str, Any]]) -> None: ...
+    share_candidate_tower: bool
+    """all candidates go through one tower; false: each through its own"""
+    scale: float
+    """factor of the cosines"""
+
+
+class TextCNN(Message):
+    """convolutions along a text (ours)"""
+    input: str
+    """feature group of type SEQUENCE: the text (required)"""
+    @property
+    def windows(self) -> Repeated[int]:
+        """how many positions the filters of each convolution see (1..64)"""
+        ...
+    @windows.setter
+    def windows(self, value: Union[Repeated[int], Sequence[int]]) -> None: ...
+    filters: int
+    """filters of each convolution (1..65536)"""
+    activation: str
+    """of the convolutions"""
+    @property
+    def mlp(self) -> MLP:
+        """net on the largest value of each filter; unset: none"""
         ...
     @mlp.setter
     def mlp(self, value: Union[MLP, Mapping[str, Any]]) -> None: ...

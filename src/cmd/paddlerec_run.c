@@ -518,7 +518,7 @@ static enum rc open_work(struct running *x, const struct task *t, struct work *w
 {
     enum rc rc = open_epochs(x, t, w, err);
     buf_init(&w->dump, (size_t)1 << 30);
-    paddlerec_show_open(&w->show, w->phase.net, !t->infer, t->r->print_interval);
+    paddlerec_show_open(&w->show, &w->phase, !t->infer, t->r->print_interval);
     return rc;
 }
 
@@ -879,11 +879,9 @@ static enum rc open_main(struct running *x, const char *name, struct conf *c,
     if (x->built_in)
         x->path = name;
     if (x->path != name && !fs_exists(x->path)) {
-        paddlerec_shipped_names(&text);
         rc = err_coded(err, RC_INVAL, E0540,
-                       "'%s': there is no '%s', and no such config is built in; there "
-                       "are %s",
-                       name, x->path, buf_str(&text));
+                       "'%s': there is no '%s', and no config of this name is built in",
+                       name, x->path);
     } else {
         rc = open_config(x->o, x->path, x->built_in ? &text : NULL,
                          &conf_kind_paddlerec_config, c, x->diags, err);

@@ -5,6 +5,7 @@
  */
 #include "cmd/paddlerec_show.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -20,11 +21,14 @@
 #define TAIL 46       /* of a long value */
 #define METRICS_MAX 6 /* of a network */
 
-void paddlerec_show_open(struct paddlerec_show *s, const struct paddlerec_net *net,
+void paddlerec_show_open(struct paddlerec_show *s, const struct paddlerec_phase *phase,
                          bool training, int64_t interval)
 {
-    const struct paddlerec_auc *a = paddlerec_net_aucs(net);
-    *s = (struct paddlerec_show){.net = net, .training = training, .interval = interval};
+    const struct paddlerec_auc *a = paddlerec_net_aucs(phase->net);
+    *s = (struct paddlerec_show){.net = phase->net,
+                                 .training = training,
+                                 .interval = interval,
+                                 .recall = phase->recall};
     for (size_t i = 0; i < ARRAY_LEN(s->aucs) && a[i].task; i++)
         s->aucs[i] = train_click_auc_create(a[i].thresholds, a[i].window);
 }
@@ -35,6 +39,7 @@ void paddlerec_show_close(struct paddlerec_show *s)
         train_click_auc_destroy(s->aucs[i]);
         s->aucs[i] = NULL;
     }
+    VEC_RELEASE(&s->similarities);
 }
 
 void paddlerec_show_pass(struct paddlerec_show *s, int64_t epoch)
@@ -43,24 +48,26 @@ void paddlerec_show_pass(struct paddlerec_show *s, int64_t epoch)
     s->pass_ns = s->lap_ns = clock_mono_ns();
     for (size_t i = 0; !s->training && i < ARRAY_LEN(s->aucs) && s->aucs[i]; i++)
         train_click_auc_reset(s->aucs[i]);
+    if (!s->training)
+        s->seen = s->found = 0;
 }
 
 /* As numpy prints it: 0.5, 1., 0.55555556 */
-static void put_value(struct buf *out, double v)
+static void put_number(struct buf *out, double v)
 {
     char text[64];
     snprintf(text, sizeof(text), "%.8f", v);
     size_t n = strlen(text);
     while (n && text[n - 1] == '0')
         n--;
-    buf_putc(out, '[');
     buf_add(out, text, n);
-    buf_putc(out, ']');
 }
 
 struct metric_line {
     const char *name, *task;
     double value;
+    const double *values; /* several, in place of the one; else NULL */
+    size_t n;
 };
 
 /* In the order in which they are shown; how many. */
@@ -68,17 +75,39 @@ static size_t metrics_of(const struct paddlerec_show *s, struct metric_line *out
 {
     const struct paddlerec_auc *a = paddlerec_net_aucs(s->net);
     size_t n = 0;
+    if (s->similarities.n) {
+        out[n++] = (struct metric_line){paddlerec_net_similarity(s->net), "", 0,
+                                        s->similarities.at, s->similarities.n};
+        return n;
+    }
+    if (s->recall) {
+        out[n++] = (struct metric_line){"InsCnt", "", .value = s->seen};
+        out[n++] = (struct metric_line){"RecallCnt", "", .value = s->found};
+        out[n++] = (struct metric_line){"Acc(Recall@k)", "",
+                                        .value = s->seen > 0 ? s->found / s->seen : 0};
+    }
     if (paddlerec_net_accuracy(s->net))
-        out[n++] = (struct metric_line){paddlerec_net_accuracy(s->net), "", s->accuracy};
+        out[n++] = (struct metric_line){paddlerec_net_accuracy(s->net), "",
+                                        .value = s->accuracy};
     for (size_t i = 0; i < ARRAY_LEN(s->aucs) && s->aucs[i]; i++) {
         out[n++] = (struct metric_line){"BATCH_AUC", a[i].task,
-                                        train_click_auc_last(s->aucs[i])};
-        out[n++] =
-            (struct metric_line){"AUC", a[i].task, train_click_auc_all(s->aucs[i])};
+                                        .value = train_click_auc_last(s->aucs[i])};
+        out[n++] = (struct metric_line){"AUC", a[i].task,
+                                        .value = train_click_auc_all(s->aucs[i])};
     }
     if (s->training)
-        out[n++] = (struct metric_line){"LOSS", "", s->loss};
+        out[n++] = (struct metric_line){"LOSS", "", .value = s->loss};
     return n;
+}
+
+static void put_values(const struct metric_line *m, struct buf *out)
+{
+    buf_putc(out, '[');
+    for (size_t i = 0; i < (m->values ? m->n : 1); i++) {
+        buf_puts(out, i ? " " : "");
+        put_number(out, m->values ? m->values[i] : m->value);
+    }
+    buf_putc(out, ']');
 }
 
 static void put_metrics(const struct paddlerec_show *s, const char *is, struct buf *out)
@@ -88,7 +117,7 @@ static void put_metrics(const struct paddlerec_show *s, const char *is, struct b
     for (size_t i = 0; i < n; i++) {
         buf_printf(out, "%s%s%s%s%s", i ? ", " : "", all[i].name,
                    all[i].task[0] ? "_" : "", all[i].task, is);
-        put_value(out, all[i].value);
+        put_values(&all[i], out);
     }
 }
 
@@ -98,9 +127,13 @@ void paddlerec_show_json(const struct paddlerec_show *s, struct buf *out)
     char text[32];
     size_t n = metrics_of(s, all);
     for (size_t i = 0; i < n; i++) {
-        str_from_f64(all[i].value, text);
-        buf_printf(out, "%s\"%s%s%s\": [%s]", i ? ", " : "{", all[i].name,
-                   all[i].task[0] ? "_" : "", all[i].task, text);
+        buf_printf(out, "%s\"%s%s%s\": [", i ? ", " : "{", all[i].name,
+                   all[i].task[0] ? "_" : "", all[i].task);
+        for (size_t k = 0; k < (all[i].values ? all[i].n : 1); k++) {
+            str_from_f64(all[i].values ? all[i].values[k] : all[i].value, text);
+            buf_printf(out, "%s%s", k ? ", " : "", text);
+        }
+        buf_putc(out, ']');
     }
     buf_putc(out, '}');
 }
@@ -129,6 +162,27 @@ static double accuracy_of(struct view probs, const float *labels, int64_t rows)
     return rows ? (double)right / (double)rows : 0;
 }
 
+/* Labels whose class is among the likeliest; of equals the first ones are. */
+static void count_recall(struct paddlerec_show *s, struct view probs, const float *labels)
+{
+    for (int64_t r = 0; r < probs.rows; r++) {
+        const float *p = view_row(&probs, r);
+        int64_t label = (int64_t)labels[r], before = 0;
+        for (int64_t k = 0; k < probs.width; k++)
+            before += p[k] > p[label] || (p[k] == p[label] && k < label);
+        s->found += before < s->recall;
+        s->seen++;
+    }
+}
+
+/* Of the first candidate of each row. */
+static void keep_similarities(struct paddlerec_show *s, struct view scores)
+{
+    s->similarities.n = 0;
+    for (int64_t r = 0; r < scores.rows; r++)
+        VEC_PUSH(&s->similarities, (double)*view_row(&scores, r));
+}
+
 static enum rc count(struct paddlerec_show *s, const struct train_epochs_batch *b,
                      struct err *err)
 {
@@ -136,10 +190,18 @@ static enum rc count(struct paddlerec_show *s, const struct train_epochs_batch *
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < ARRAY_LEN(s->aucs) && i < m->tasks.n; i++) {
         const struct model_task *t = &m->tasks.at[i];
+        if (!s->training && paddlerec_net_similarity(s->net))
+            keep_similarities(s, graph_read(m->graph, t->logits));
+        if (!t->probs)
+            continue;
         struct view probs = graph_read(m->graph, t->probs);
         const float *labels = labels_of(b->features, t->label);
-        if (labels && i == 0)
+        if (labels && i == 0 && s->recall)
+            count_recall(s, probs, labels);
+        else if (labels && i == 0)
             s->accuracy = accuracy_of(probs, labels, b->features->rows);
+        if (paddlerec_net_counts(s->net))
+            s->accuracy = round(s->accuracy * (double)b->features->rows);
         if (labels && s->aucs[i])
             rc = train_click_auc_add(s->aucs[i], probs.data + probs.width - 1, probs.ld,
                                      labels, b->features->rows, err);

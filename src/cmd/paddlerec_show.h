@@ -15,12 +15,15 @@ struct paddlerec_show {
     const struct paddlerec_net *net;
     struct train_click_auc *aucs[2]; /* of each task; NULL behind the last */
     double loss, accuracy;           /* of the last batch */
+    int64_t recall;                  /* see struct paddlerec_phase */
+    double seen, found;              /* labels, and those among the likeliest */
+    VEC(double) similarities;        /* of the last batch of an evaluation */
     bool training;
     int64_t epoch, interval;
     int64_t pass_ns, lap_ns; /* since when */
 };
 
-void paddlerec_show_open(struct paddlerec_show *s, const struct paddlerec_net *net,
+void paddlerec_show_open(struct paddlerec_show *s, const struct paddlerec_phase *phase,
                          bool training, int64_t interval);
 void paddlerec_show_close(struct paddlerec_show *s);
 /* Metrics of an evaluation begin anew; those of training go on over epochs. */

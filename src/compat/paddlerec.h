@@ -30,6 +30,10 @@ const char *paddlerec_net_name(const struct paddlerec_net *n); /* "rank/dnn" */
 const struct paddlerec_auc *paddlerec_net_aucs(const struct paddlerec_net *n);
 /* What the share of rows that it gets right is called; NULL: it is not shown. */
 const char *paddlerec_net_accuracy(const struct paddlerec_net *n);
+/* Whether that is how many rows, not which share of them. */
+bool paddlerec_net_counts(const struct paddlerec_net *n);
+/* What the similarities of a batch are called, which evaluations show; NULL: nothing. */
+const char *paddlerec_net_similarity(const struct paddlerec_net *n);
 /* Whether it is trained with Adam, whatever the config says. */
 bool paddlerec_net_is_adam(const struct paddlerec_net *n);
 /* By "rank/dnn", "paddlerec.models.rank.dnn" or "dnn"; NULL: there is none. */
@@ -49,8 +53,6 @@ const char *paddlerec_expand(const struct prec_Config *c, const char *text,
  * in for that name.
  */
 bool paddlerec_shipped(const char *name, struct buf *out);
-/* All such names, separated by ", ". */
-void paddlerec_shipped_names(struct buf *out);
 
 struct paddlerec_options {
     const char *as;   /* network, whatever the folder says; NULL: by the folder */
@@ -66,6 +68,7 @@ struct paddlerec_phase {
     const char *columns;   /* line_columns; in the arena given */
     bool slots;            /* lines of slots, not of another form */
     int64_t batch_size;    /* rows of a step, all replicas together */
+    int64_t recall;        /* labels are counted among so many likeliest; 0: not */
 };
 
 /* The phases of a runner, in the order of the file; RC_INVAL with `diags`. *n of them in

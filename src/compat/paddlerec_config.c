@@ -38,6 +38,16 @@ const char *paddlerec_net_accuracy(const struct paddlerec_net *n)
     return n->accuracy;
 }
 
+bool paddlerec_net_counts(const struct paddlerec_net *n)
+{
+    return n->counts;
+}
+
+const char *paddlerec_net_similarity(const struct paddlerec_net *n)
+{
+    return n->similarity;
+}
+
 bool paddlerec_net_is_adam(const struct paddlerec_net *n)
 {
     return n->adam;
@@ -250,14 +260,42 @@ size_t paddlerec_phases(const struct prec_Config *c, const struct prec_Runner *r
     return n;
 }
 
-/* How many of a network's hyper-parameters the config has, less what it has not. */
+/* The config's hyper-parameters that mean nothing to a network, separated by ", ". */
+static const char *strangers(const struct paddlerec_put *x,
+                             const struct paddlerec_net *net, int64_t *n)
+{
+    const struct node *h =
+        x->c->hyper_parameters ? x->c->hyper_parameters->base.node : NULL;
+    const char *text = "";
+    *n = 0;
+    for (size_t i = 0; h && h->kind == NODE_MAP && i < h->map.n; i++) {
+        struct str key = h->map.at[i].key;
+        if (str_is(key, "optimizer") || str_is(key, "clip_by_norm") ||
+            str_lists(str_c(net->read), '|', key) ||
+            str_lists(str_c(net->idle), '|', key) ||
+            (net->may && str_lists(str_c(net->may), '|', key)))
+            continue;
+        text =
+            arena_printf(x->a, "%s%s%.*s", text, ++*n > 1 ? ", " : "", (int)key.n, key.p);
+    }
+    return text;
+}
+
+/* How many of a network's hyper-parameters the config has, less what it has not and what
+ * it has besides; of equals that whose data look alike.
+ */
 static int64_t likeness(const struct paddlerec_put *x, const struct paddlerec_net *net)
 {
     struct str rest = str_c(net->read), key;
-    int64_t n = 0;
+    int64_t n = 0, strange;
     while (str_split(&rest, '|', &key))
-        n += hyper(x, arena_strndup(x->a, key.p, key.n)) ? 1 : -1;
-    return n;
+        n += hyper(x, arena_strndup(x->a, key.p, key.n)) ? 2 : -2;
+    if (n <= 0)
+        return 0; /* by what they share nothing can be said */
+    (void)strangers(x, net, &strange);
+    bool slots = *x->set->sparse_slots || *x->set->dense_slots;
+    bool alike = slots == !net->format && (!net->no_dense || !*x->set->dense_slots);
+    return 4 * n - 4 * strange + alike;
 }
 
 static const struct paddlerec_net *nearest(const struct paddlerec_put *x)
@@ -272,24 +310,31 @@ static const struct paddlerec_net *nearest(const struct paddlerec_put *x)
     return best;
 }
 
-/* "; of its hyper-parameters fc_sizes is missing": what differs from the nearest one. */
+/* " (fc_sizes is missing; colour means nothing to it)": what differs from the nearest. */
 static const char *differences(const struct paddlerec_put *x,
                                const struct paddlerec_net *net)
 {
     struct str rest = str_c(net->read), key;
-    const char *text = "";
+    const char *text = "", *strange;
+    int64_t n;
     while (str_split(&rest, '|', &key)) {
         const char *name = arena_strndup(x->a, key.p, key.n);
         if (!hyper(x, name))
             text = arena_printf(x->a, "%s%s%s", text, text[0] ? ", " : "", name);
     }
-    return text[0] ? arena_printf(x->a, " (it has no %s)", text) : "";
+    strange = strangers(x, net, &n);
+    if (text[0])
+        text = arena_printf(x->a, "it needs %s", text);
+    if (n)
+        text = arena_printf(x->a, "%s%s%s %s nothing to it", text, text[0] ? "; " : "",
+                            strange, n == 1 ? "means" : "mean");
+    return text[0] ? arena_printf(x->a, " (%s)", text) : "";
 }
 
 /* Networks of PaddleRec that are not built in, but are models of a pipeline.config. */
 static const char *const elsewhere[][2] = {
-    {"match/dssm", "dssm"},        {"recall/gnn", "srgnn"},
-    {"recall/gru4rec", "gru4rec"}, {"recall/word2vec", "word2vec"},
+    {"recall/gnn", "srgnn"},
+    {"recall/word2vec", "word2vec"},
     {"treebased/tdm", "tdm"},
 };
 
@@ -581,6 +626,8 @@ bool paddlerec_pipeline(const struct prec_Config *c, const struct prec_Runner *r
         p->data_path = paddlerec_expand(c, x.set->data_path, o->base, a);
         check_phase(&x);
         check_keys(&x);
+        if (x.net->recall)
+            p->recall = paddlerec_int(&x, x.net->recall, 1);
         x.net->put(&x);
         p->columns = arena_strdup(a, str_trim(str_c(buf_str(&x.columns))).p);
         put_data(&x, p);

@@ -34,10 +34,14 @@ struct paddlerec_net {
     const char *read;   /* hyper-parameters, separated by '|' */
     const char *may;    /* those that are compared with the slots when they are there */
     const char *idle;   /* those that change nothing here */
+    bool no_dense;      /* it has no dense slots */
     bool adam;          /* the optimizer is Adam, whatever the config says */
     bool sum;           /* the loss is the sum over a batch */
     struct paddlerec_auc aucs[3];
     const char *accuracy; /* its name among the metrics; NULL: none */
+    bool counts;          /* rows that are right, not their share */
+    const char *recall;   /* hyper-parameter: how many of the likeliest hold the label */
+    const char *similarity; /* of query and title, in evaluations; NULL: none */
     void (*put)(struct paddlerec_put *x);
     const char *digest; /* SHA-256 of the model.py that PaddleRec 1.8.5 ships */
 };

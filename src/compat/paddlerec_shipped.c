@@ -16,8 +16,9 @@ struct shipped {
     const char *optimizer; /* class and rate */
     const char *hyper;     /* lines of YAML */
     const char *sparse, *dense;
-    const char *reader[2]; /* of lines that are no slots */
-    const char *type;      /* NULL: DataLoader */
+    const char *infer_sparse; /* NULL: the same */
+    const char *reader[2];    /* of lines that are no slots */
+    const char *type;         /* NULL: DataLoader */
     const char *sets[2], *data[2];
     const char *runners[2], *phases[2];
     const char *saves, *loads;
@@ -47,6 +48,16 @@ struct shipped {
 #define SENSE_OF_HISTORY                                       \
     "item_emb_size: 64\ncat_emb_size: 64\nitem_count: 63001\n" \
     "cat_count: 801\nact: sigmoid\n"
+#define FILMS                                                                       \
+    .optimizer = "Adam, 0.001",                                                     \
+    .hyper = "sparse_feature_number: 60000000\nsparse_feature_dim: 9\n"             \
+             "fc_sizes: [512, 256, 128, 32]\n",                                     \
+    .sparse = "logid time userid gender age occupation movieid title genres label", \
+    .dense = "", .sets = {"dataset_train", "dataset_infer"},                        \
+    .data = {"{workspace}/../data/train", "{workspace}/../data/test"},              \
+    .runners = {"runner_train", "runner_infer"}, .phases = {"phase1", "phase2"},    \
+    .batch = {128, 128}, .epochs = 10, .every = 1, .shows = 20, .threads = 4,       \
+    .alone = true
 #define HISTORY(to)                                                                      \
     .optimizer = "SGD, 0.0001", .sets = {"sample_1", "infer_sample"},                    \
     .data = {"{workspace}/data/train_data", "{workspace}/data/train_data"}, .epochs = 1, \
@@ -54,6 +65,97 @@ struct shipped {
     .saves = to, .loads = to "/0", .every = 1, .shows = 1, .threads = 1, .alone = true
 
 static const struct shipped all[] = {
+    {.name = "contentunderstanding/tagspace",
+     .optimizer = "Adagrad, 0.001",
+     .hyper = "vocab_text_size: 75378\nvocab_tag_size: 4\nemb_dim: 10\nhid_dim: 1000\n"
+              "win_size: 5\nmargin: 0.1\nneg_size: 3\n",
+     .reader = {"reader.py", "reader.py"},
+     .sets = {"sample_1", "inferdata"},
+     .data = {"{workspace}/data/train_data", "{workspace}/data/test_data"},
+     .runners = {"runner1", "infer_runner"},
+     .phases = {"phase1", "phase_infer"},
+     .saves = "increment",
+     .loads = "increment/9",
+     .batch = {10, 10},
+     .epochs = 10,
+     .every = 1,
+     .shows = 20,
+     .threads = 1},
+    {.name = "contentunderstanding/textcnn",
+     .optimizer = "Adagrad, 0.001",
+     .hyper = "dict_dim: 33257\nmax_len: 100\ncnn_dim: 128\ncnn_filter_size1: 1\n"
+              "cnn_filter_size2: 2\ncnn_filter_size3: 3\nemb_dim: 128\nhid_dim: 96\n"
+              "class_dim: 2\n",
+     .reader = {"reader.py", "reader.py"},
+     OWN_FOLDERS,
+     .sets = {"data1", "dataset_infer"},
+     .runners = {"train_runner", "infer_runner"},
+     .phases = {"phase_train", "phase_infer"},
+     .saves = "increment",
+     .loads = "increment/14",
+     .batch = {10, 2},
+     .epochs = 16,
+     .every = 1,
+     .shows = 10,
+     .threads = 1},
+    {.name = "contentunderstanding/textcnn_pretrain",
+     .optimizer = "adam, 0.001",
+     .hyper = "",
+     .reader = {"reader.py", "reader.py"},
+     .data = {"{workspace}/senta_data/train", "{workspace}/senta_data/test"},
+     .sets = {"dataset_train", "dataset_infer"},
+     .runners = {"train_runner", "infer_runner"},
+     .phases = {"phase_train", "phase_infer"},
+     .saves = "increment",
+     .loads = "increment/3",
+     .batch = {128, 256},
+     .epochs = 6,
+     .every = 1,
+     .shows = 10,
+     .threads = 1},
+    {.name = "demo/movie_recommand/rank",
+     FILMS,
+     .saves = "increment_rank",
+     .loads = "increment_rank"},
+    {.name = "demo/movie_recommand/recall",
+     FILMS,
+     .saves = "increment_recall",
+     .loads = "increment_recall"},
+    {.name = "match/dssm",
+     .optimizer = "adam, 0.001",
+     .hyper = "trigram_d: 2900\nneg_num: 1\nslice_end: 8\nfc_sizes: [300, 300, 128]\n"
+              "fc_acts: [tanh, tanh, tanh]\n",
+     .reader = {"synthetic_reader.py", "synthetic_evaluate_reader.py"},
+     OWN_FOLDERS,
+     .sets = {"dataset_train", "dataset_infer"},
+     .runners = {"train_runner", "infer_runner"},
+     .phases = {"phase1", "phase2"},
+     .saves = "increment",
+     .loads = "increment/0",
+     .batch = {8, 1},
+     .epochs = 1,
+     .every = 1,
+     .shows = 10,
+     .threads = 1},
+    {.name = "match/multiview-simnet",
+     .optimizer = "Adam, 0.001",
+     .hyper = "query_encoder: gru\ntitle_encoder: gru\nquery_encode_dim: 128\n"
+              "title_encode_dim: 128\nsparse_feature_dim: 6327\nembedding_dim: 128\n"
+              "hidden_size: 128\nmargin: 0.1\n",
+     .sparse = "0 1 2",
+     .infer_sparse = "0 1",
+     .dense = "",
+     OWN_FOLDERS,
+     .sets = {"dataset_train", "dataset_infer"},
+     .runners = {"train_runner", "infer_runner"},
+     .phases = {"phase1", "phase2"},
+     .saves = "increment",
+     .loads = "increment/1",
+     .batch = {128, 1},
+     .epochs = 2,
+     .every = 1,
+     .shows = 1,
+     .threads = 1},
     {.name = "multitask/esmm",
      .optimizer = "adam, 0.001",
      .hyper = "vocab_size: 737946\nembed_size: 12\n",
@@ -290,11 +392,43 @@ static const struct shipped all[] = {
      .hyper = ROWS "layer_sizes_dnn: [10, 10, 10]\nlayer_sizes_cin: [10, 10]\n"
                    "sparse_feature_dim: 9\nnum_field: 39\nact: relu\n",
      .epochs = 1},
+    {.name = "recall/gru4rec",
+     .optimizer = "adagrad, 0.01",
+     .hyper = "recall_k: 20\nvocab_size: 37483\nhid_size: 100\nemb_lr_x: 10.0\n"
+              "gru_lr_x: 1.0\nfc_lr_x: 1.0\ninit_low_bound: -0.04\n"
+              "init_high_bound: 0.04\n",
+     .reader = {"rsc15_reader.py", "rsc15_reader.py"},
+     OWN_FOLDERS,
+     .sets = {"dataset_train", "dataset_infer"},
+     .runners = {"cpu_train_runner", "cpu_infer_runner"},
+     .phases = {"train", "infer"},
+     .saves = "increment_gru4rec",
+     .loads = "increment_gru4rec",
+     .batch = {500, 500},
+     .epochs = 10,
+     .every = 1,
+     .shows = 10,
+     .threads = 1},
     {.name = "recall/ncf",
      .optimizer = "adam, 0.001",
      .hyper = "num_users: 6040\nnum_items: 3706\nlatent_dim: 8\n"
               "fc_layers: [64, 32, 16, 8]\n",
      .reader = {"movielens_reader.py", "movielens_infer_reader.py"},
+     .type = "QueueDataset",
+     OWN_FOLDERS,
+     USUAL_NAMES,
+     .saves = "increment",
+     .loads = "increment/0",
+     .batch = {5, 5},
+     .epochs = 3,
+     .every = 2,
+     .shows = 10,
+     .threads = 1,
+     .alone = true},
+    {.name = "recall/ssr",
+     .optimizer = "adagrad, 0.01",
+     .hyper = "vocab_size: 1000\nemb_dim: 128\nhidden_size: 100\n",
+     .reader = {"ssr_reader.py", "ssr_infer_reader.py"},
      .type = "QueueDataset",
      OWN_FOLDERS,
      USUAL_NAMES,
@@ -349,8 +483,8 @@ static void put_sets(const struct shipped *s, struct buf *out)
         if (s->reader[i])
             buf_printf(out, "  data_converter: \"{workspace}/%s\"\n", s->reader[i]);
         else
-            buf_printf(out, "  sparse_slots: \"%s\"\n  dense_slots: \"%s\"\n", s->sparse,
-                       s->dense);
+            buf_printf(out, "  sparse_slots: \"%s\"\n  dense_slots: \"%s\"\n",
+                       i && s->infer_sparse ? s->infer_sparse : s->sparse, s->dense);
     }
 }
 
@@ -400,13 +534,4 @@ bool paddlerec_shipped(const char *name, struct buf *out)
     put_hyper(s, out);
     put_runners(s, out);
     return true;
-}
-
-void paddlerec_shipped_names(struct buf *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        buf_puts(out, i ? ", " PADDLEREC_MODELS : PADDLEREC_MODELS);
-        for (const char *p = all[i].name; *p; p++)
-            buf_putc(out, *p == '/' ? '.' : *p);
-    }
 }

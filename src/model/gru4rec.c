@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GRU4Rec (Hidasi et al. 2016): recurrent units run along a session; the state behind its
- * last item picks the next one, among items that a sampler draws or among all as classes.
+ * last item, or behind each, picks the next one, among items that a sampler draws or among
+ * all as classes.
  */
 #include "model/parts.h"
 
-static struct nn_val *session(struct model *m, const struct pc_GRU4Rec *c, bool own)
+/* The states along the session, whose axis it tells. */
+static struct nn_val *states(struct model *m, const struct pc_GRU4Rec *c, bool own,
+                             int *axis)
 {
     struct graph *g = m->graph;
     struct group s = {0};
@@ -25,7 +28,22 @@ static struct nn_val *session(struct model *m, const struct pc_GRU4Rec *c, bool 
             h = nn_dropout(g, h, c->dropout_ratio);
     }
     graph_pop(g);
-    return nn_seq_last(g, h);
+    *axis = s.axis;
+    return h;
+}
+
+/* A label per position. */
+static void head_steps(struct model *m, struct nn_val *h, int axis)
+{
+    struct model_task t;
+    if (!h || !head_of_model(m, &t))
+        return;
+    if (t.weighted) {
+        graph_fail(m->graph, "every_step: positions have no sample weights");
+        return;
+    }
+    t.axis = axis;
+    head_add(m, &t, nn_linear(m->graph, "output", h, t.num_class, true, ACT_NONE));
 }
 
 static void gru4rec_build(struct model *m)
@@ -33,7 +51,13 @@ static void gru4rec_build(struct model *m)
     const struct pc_GRU4Rec *c = (const void *)m->message;
     struct graph *g = m->graph;
     m->one_table = c->share_tables;
-    struct nn_val *u = session(m, c, !c->share_tables);
+    int axis = AXIS_BATCH;
+    struct nn_val *h = states(m, c, !c->share_tables, &axis);
+    if (c->every_step && !c->has_item_input) {
+        head_steps(m, h, axis);
+        return;
+    }
+    struct nn_val *u = nn_seq_last(g, h);
     if (!c->has_item_input) {
         head_single(m, nn_linear(g, "output", u, m->conf->model_config->num_class, true,
                                  ACT_NONE));

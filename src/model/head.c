@@ -87,6 +87,18 @@ static struct nn_val *log_loss(struct model *m, const struct model_task *t,
     return sum ? nn_batch_times(g, x) : x;
 }
 
+static struct nn_val *softmax_loss(struct model *m, const struct model_task *t,
+                                   const struct pc_SoftmaxCrossEntropy *c,
+                                   struct nn_val *o)
+{
+    struct graph *g = m->graph;
+    struct nn_val *x =
+        nn_softmax_loss(g, o, t->labels, t->weights, (float)c->label_smoothing);
+    if (strcmp(c->reduction, "sum") == 0)
+        x = nn_batch_times(g, x);
+    return c->scale == 1 ? x : nn_scale(g, x, (float)c->scale, 0);
+}
+
 /* One loss of a task; what it predicts is set on the way. */
 static struct nn_val *task_loss(struct model *m, struct model_task *t,
                                 const struct pc_LossConfig *c, struct nn_val *o,
@@ -119,15 +131,25 @@ static struct nn_val *task_loss(struct model *m, struct model_task *t,
             return graph_fail(g, "softmax_cross_entropy needs num_class above 1");
         t->logits = o;
         t->probs = nn_softmax(g, o);
-        return nn_softmax_loss(g, o, t->labels, t->weights,
-                               (float)c->softmax_cross_entropy->label_smoothing);
+        return softmax_loss(m, t, c->softmax_cross_entropy, o);
     }
     if (c->jrc_loss) {
         *name = "jrc_loss";
         return jrc_loss(m, t, c->jrc_loss, o);
     }
+    if (c->hinge_loss) {
+        *name = "hinge_loss";
+        if (one)
+            return graph_fail(g, "hinge_loss needs num_class above 1");
+        t->logits = o;
+        t->probs = nn_softmax(g, o);
+        return nn_hinge_loss(g, o, t->labels, t->weights, (float)c->hinge_loss->margin);
+    }
     if (c->l2_loss) {
         *name = "l2_loss";
+        if (c->l2_loss->sigmoid_scale > 0)
+            o = nn_scale(g, nn_act(g, o, ACT_SIGMOID, 0),
+                         (float)c->l2_loss->sigmoid_scale, 0);
         t->y = o;
         return nn_l2_loss(g, o, t->labels, t->weights);
     }

@@ -168,6 +168,12 @@ struct model_task head_of_fusion(const struct pc_FusionSubTaskConfig *conf, int 
 /* Losses and outputs of such a task, whose raw output is `o` [num_class]. */
 void head_add(struct model *m, struct model_task *t, struct nn_val *o);
 
+/* A convolution along a sequence: `window` positions around each, those that are missing
+ * zeros, then an activation; [filters] per position. Parameters `name`.weight, .bias.
+ */
+struct nn_val *part_text_conv(struct graph *g, const char *name, struct nn_val *x,
+                              int64_t window, int64_t filters, const char *activation);
+
 /* A tower of a match model: net, output layer of output_dim (none when 0 or below),
  * parameters below the graph's prefix; rows of length 1 when the similarity is COSINE.
  */

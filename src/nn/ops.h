@@ -233,6 +233,16 @@ struct nn_val *nn_seq_softmax_before(struct graph *g, struct nn_val *scores);
 struct nn_val *nn_seq_sum(struct graph *g, struct nn_val *weights, struct nn_val *values);
 /* The mean over the positions of each row; an empty row gives zeros. */
 struct nn_val *nn_seq_mean(struct graph *g, struct nn_val *values);
+/* The largest of each value over the positions of a row; an empty row gives zeros. The
+ * gradient goes to the first position that holds it.
+ */
+struct nn_val *nn_seq_max(struct graph *g, struct nn_val *values);
+/* [d] per position -> [count * d]: the values of `count` positions side by side, from
+ * `first` positions behind it (before it, when negative) on; those outside its row are
+ * zeros. With nn_linear() on it a convolution along the positions.
+ */
+struct nn_val *nn_seq_around(struct graph *g, struct nn_val *values, int64_t first,
+                             int64_t count);
 /* query, key, value [h * d] per position -> [h * d]: each position attends to all of its
  * row, per head with weights softmax(q . k / sqrt(d)). In training a weight is dropped
  * with probability `dropout`.
@@ -521,6 +531,10 @@ struct nn_val *nn_tell_loss(struct graph *g, struct nn_val *x, struct nn_val *ha
 struct nn_val *nn_softmax_loss(struct graph *g, struct nn_val *logits,
                                struct nn_val *labels, struct nn_val *weights,
                                float smoothing);
+/* scores [c], labels: the class as a float. max(0, margin - its score + the largest other).
+ */
+struct nn_val *nn_hinge_loss(struct graph *g, struct nn_val *scores,
+                             struct nn_val *labels, struct nn_val *weights, float margin);
 struct nn_val *nn_l2_loss(struct graph *g, struct nn_val *y, struct nn_val *labels,
                           struct nn_val *weights);
 /* logits [2], labels 0 or 1; sessions [1]: the number of the row's session within the

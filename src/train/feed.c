@@ -415,7 +415,7 @@ static void set_numbers(struct train_feed *f, size_t i, const struct feature_bat
 static bool counts_classes(const struct model_task *t)
 {
     for (int64_t i = 0; i < t->n_losses; i++)
-        if (t->losses[i]->softmax_cross_entropy)
+        if (t->losses[i]->softmax_cross_entropy || t->losses[i]->hinge_loss)
             return true;
     return false;
 }

@@ -286,6 +286,14 @@ CASE(seq_mean)
 {
     return nn_seq_mean(g, seq);
 }
+CASE(seq_max)
+{
+    return nn_seq_max(g, seq);
+}
+CASE(seq_around)
+{
+    return nn_seq_max(g, nn_seq_around(g, seq, -1, 4));
+}
 CASE(seq_attention)
 {
     return nn_seq_sum(g, NULL, nn_seq_attention(g, seq, seq, seq, 2, 0.1));
@@ -536,6 +544,8 @@ static const struct onnx_case onnx_cases[] = {
     ENTRY(expand),
     ENTRY(seq_softmax),
     ENTRY(seq_mean),
+    ENTRY(seq_max),
+    ENTRY(seq_around),
     ENTRY(seq_attention),
     ENTRY(seq_gru),
     ENTRY(seq_gru_states),

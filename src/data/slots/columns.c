@@ -58,11 +58,21 @@ void slots_columns_release(struct slots_columns *c)
 static const struct {
     const char *name;
     enum slots_kind kind;
-} kinds[] = {{"id", SLOTS_ID},
-             {"ids", SLOTS_IDS},
-             {"float", SLOTS_FLOAT},
-             {"floats", SLOTS_FLOATS},
-             {"pair", SLOTS_PAIR}};
+} kinds[] = {{"id", SLOTS_ID},         {"ids", SLOTS_IDS},   {"float", SLOTS_FLOAT},
+             {"floats", SLOTS_FLOATS}, {"pair", SLOTS_PAIR}, {"value", SLOTS_VALUE},
+             {"head", SLOTS_HEAD},     {"tail", SLOTS_TAIL}, {"last", SLOTS_LAST},
+             {"other", SLOTS_OTHER},   {"text", SLOTS_TEXT}};
+
+bool slots_kind_is_list(enum slots_kind kind)
+{
+    return kind == SLOTS_IDS || kind == SLOTS_FLOATS || kind == SLOTS_HEAD ||
+           kind == SLOTS_TAIL || kind == SLOTS_TEXT;
+}
+
+bool slots_kind_is_whole(enum slots_kind kind)
+{
+    return kind != SLOTS_FLOAT && kind != SLOTS_FLOATS;
+}
 
 static enum rc refuse(struct str part, const char *why, struct err *err)
 {
@@ -70,9 +80,34 @@ static enum rc refuse(struct str part, const char *why, struct err *err)
                      (int)(part.n > 80 ? 80 : part.n), part.p, why);
 }
 
-static bool is_list(enum slots_kind kind)
+/* Those whose arguments say all values of a slot, or how many of them, or which. */
+static enum rc read_list(struct str whole, const struct str *args, size_t n,
+                         struct slots_column *c, struct err *err)
 {
-    return kind == SLOTS_IDS || kind == SLOTS_FLOATS;
+    if (n > 1 && (!str_to_i64(args[1], &c->n) || c->n < 1 || c->n > SLOTS_WIDTH_MAX))
+        return refuse(whole, "the second argument is a number of values", err);
+    if (n > 2 && (!str_to_i64(args[2], &c->part) || c->part < 0 ||
+                  c->part > SLOTS_WIDTH_MAX / c->n))
+        return refuse(whole, "the third argument is which share of that many values",
+                      err);
+    c->part += n > 2;
+    return RC_OK;
+}
+
+static enum rc read_place(struct str whole, const struct str *args, size_t n,
+                          struct slots_column *c, struct slots_set *slots,
+                          struct err *err)
+{
+    c->at = -1;
+    if (n > 1 && (!str_to_i64(args[1], &c->at) || c->at < 0 || c->at > SLOTS_WIDTH_MAX))
+        return refuse(whole, "the second argument is a place", err);
+    if (c->kind == SLOTS_PAIR ? n == 1 : n == 3)
+        return refuse(whole,
+                      c->kind == SLOTS_PAIR ? "pair takes a slot, a place, perhaps a slot"
+                                            : "takes a slot, perhaps a number",
+                      err);
+    c->weight = n == 3 ? slots_set_add(slots, args[2]) : -1;
+    return RC_OK;
 }
 
 /* What stands between the parentheses. */
@@ -81,7 +116,6 @@ static enum rc read_arguments(struct str text, struct str whole, struct slots_co
 {
     struct str part, args[3] = {{0}};
     size_t n = 0;
-    int64_t number = -1;
     while (str_split(&text, ',', &part)) {
         if (n == ARRAY_LEN(args) || part.n == 0)
             return refuse(whole, "a slot, a number and for pair another slot", err);
@@ -89,19 +123,27 @@ static enum rc read_arguments(struct str text, struct str whole, struct slots_co
     }
     if (n == 0)
         return refuse(whole, "the slot is missing", err);
-    if (n > 1 && (!str_to_i64(args[1], &number) || number < is_list(c->kind) ||
-                  number > SLOTS_WIDTH_MAX))
-        return refuse(whole, "the second argument is a number of values or a place", err);
-    if (c->kind == SLOTS_PAIR ? n == 1 : n == 3)
-        return refuse(whole,
-                      c->kind == SLOTS_PAIR ? "pair takes a slot, a place, perhaps a slot"
-                                            : "takes a slot, perhaps a number",
-                      err);
+    c->slot = -1;
+    if (c->kind == SLOTS_VALUE)
+        return n == 1 && str_to_i64(args[0], &c->at)
+                   ? RC_OK
+                   : refuse(whole, "value takes a whole number", err);
     c->slot = slots_set_add(slots, args[0]);
-    c->weight = n == 3 ? slots_set_add(slots, args[2]) : -1;
-    c->n = is_list(c->kind) && number > 0 ? number : 0;
-    c->at = is_list(c->kind) ? 0 : number;
-    return RC_OK;
+    switch (c->kind) {
+    case SLOTS_IDS:
+    case SLOTS_FLOATS:
+        return read_list(whole, args, n, c, err);
+    case SLOTS_TEXT:
+        return n == 2 ? read_list(whole, args, n, c, err)
+                      : refuse(whole, "text takes a slot and a number of values", err);
+    case SLOTS_HEAD:
+    case SLOTS_TAIL:
+    case SLOTS_LAST:
+    case SLOTS_OTHER:
+        return n == 1 ? RC_OK : refuse(whole, "takes a slot alone", err);
+    default:
+        return read_place(whole, args, n, c, slots, err);
+    }
 }
 
 static enum rc read_column(struct str part, struct slots_columns *out,
@@ -118,7 +160,11 @@ static enum rc read_column(struct str part, struct slots_columns *out,
     while (i < ARRAY_LEN(kinds) && !str_is(kind, kinds[i].name))
         i++;
     if (i == ARRAY_LEN(kinds))
-        return refuse(part, "the kind is id, ids, float, floats or pair", err);
+        return refuse(
+            part,
+            "the kind is id, ids, float, floats, pair, value, head, tail, last, other "
+            "or text",
+            err);
     c.kind = kinds[i].kind;
     c.name = arena_strndup(&out->mem, part.p, (size_t)(equals - part.p));
     struct str inside = str_of(open + 1, part.n - (size_t)(open - part.p) - 2);
@@ -158,19 +204,10 @@ enum rc slots_columns_parse(const char *text, struct slots_columns *out,
 struct type slots_column_type(const struct slots_column *c, struct arena *mem)
 {
     struct type i64 = type_of(TYPE_I64, false), f32 = type_of(TYPE_F32, false);
-    switch (c->kind) {
-    case SLOTS_ID:
-        return i64;
-    case SLOTS_FLOAT:
-        return f32;
-    case SLOTS_IDS:
-        return type_list(mem, i64, false);
-    case SLOTS_FLOATS:
-        return type_list(mem, f32, false);
-    case SLOTS_PAIR:
-        break;
-    }
-    return type_map(mem, i64, f32, false);
+    struct type one = slots_kind_is_whole(c->kind) ? i64 : f32;
+    if (c->kind == SLOTS_PAIR)
+        return type_map(mem, i64, f32, false);
+    return slots_kind_is_list(c->kind) ? type_list(mem, one, false) : one;
 }
 
 enum rc slots_columns_check(const char *format, const char *columns, struct err *err)

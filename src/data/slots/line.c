@@ -28,6 +28,18 @@ static const struct slots_format formats[] = {
      .rest = true},
     {.name = "ncf", .sep = ',', .parts = PARTS("user", "item", "label")},
     {.name = "session", .sep = '\t', .inner = ',', .parts = PARTS("items", "label")},
+    {.name = "tagspace", .sep = ',', .inner = ' ', .parts = PARTS("tag", "words")},
+    {.name = "tdm",
+     .sep = '\t',
+     .inner = ' ',
+     .parts = PARTS("input", "item"),
+     .least = 1},
+    {.name = "texts",
+     .sep = '\t',
+     .inner = ',',
+     .parts = PARTS("query", "title", "others"),
+     .rest = true,
+     .least = 2},
     {.name = "youtube",
      .sep = ';',
      .inner = ',',
@@ -36,7 +48,7 @@ static const struct slots_format formats[] = {
 
 const char *slots_formats(void)
 {
-    return "slots|din|esmm|items|mmoe|ncf|session|youtube";
+    return "slots|din|esmm|items|mmoe|ncf|session|tagspace|tdm|texts|youtube";
 }
 
 const struct slots_format *slots_format_find(const char *name)
@@ -121,7 +133,7 @@ static bool wrong_parts(const struct slots_format *f, struct str line, size_t fo
     *fault = (struct slots_fault){.code = E1163, .at = line};
     snprintf(fault->what, sizeof(fault->what), "%s%zu parts, where '%s' has %zu",
              found > want ? "more than " : "", found > want ? want : found, f->name,
-             want);
+             f->least && found < want ? f->least : want);
     return false;
 }
 
@@ -144,7 +156,7 @@ static bool read_parts(const struct slots_format *f, struct str line, bool all,
             if (!fill_part(f, part, slot, slots, fault))
                 return false;
     }
-    if (n < want)
+    if (n < (f->least ? f->least + f->skip : want))
         return wrong_parts(f, line, n, want, fault);
     if (f->tokens)
         return read_tokens(rest, f->sep, all, slots, fault);

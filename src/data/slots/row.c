@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "data/csv/num.h"
 #include "data/slots/slots_private.h"
 
@@ -71,18 +72,67 @@ static bool add_one(struct slots_row *r, const struct slots_slot *s, int64_t at,
     return ids ? add_id(r, s, value, fault) : add_real(r, s, value, fault);
 }
 
-/* All of them. A slot that the line lacks is padded to the number that it should have. */
+/* All of them, or one share. A slot that the line lacks is padded to the number that it
+ * should have.
+ */
 static bool add_list(struct slots_row *r, const struct slots_slot *s,
                      const struct slots_column *c, int64_t padding,
                      struct slots_fault *fault)
 {
     bool ids = c->kind == SLOTS_IDS, ok = true;
-    if (s->n && c->n && (int64_t)s->n != c->n)
+    size_t from = c->part ? (size_t)((c->part - 1) * c->n) : 0;
+    size_t to = c->part ? from + (size_t)c->n : s->n;
+    if (s->n && to > s->n)
+        return wrong_count(s, (int64_t)to, fault);
+    if (s->n && !c->part && c->n && (int64_t)s->n != c->n)
         return wrong_count(s, c->n, fault);
-    for (size_t i = 0; ok && i < s->n; i++)
+    for (size_t i = from; ok && s->n && i < to; i++)
         ok = ids ? add_id(r, s, s->at[i], fault) : add_real(r, s, s->at[i], fault);
     for (int64_t i = 0; s->n == 0 && i < (c->n ? c->n : 1); i++)
         (void)add_one(r, s, 0, ids, padding, fault);
+    return ok;
+}
+
+/* Of a session: all but its last value or its first, the last, or one of those before it,
+ * which follows from the values.
+ */
+static bool add_session(struct slots_row *r, const struct slots_slot *s,
+                        enum slots_kind kind, struct slots_fault *fault)
+{
+    size_t from = kind == SLOTS_TAIL, to = s->n - (kind == SLOTS_HEAD);
+    bool ok = true;
+    if (s->n < 2)
+        return wrong_count(s, 2, fault);
+    if (kind == SLOTS_LAST) {
+        from = s->n - 1;
+    } else if (kind == SLOTS_OTHER) {
+        uint64_t drawn = s->n;
+        for (size_t i = 0; i < s->n; i++)
+            drawn = hash_xxh3_seeded(s->at[i].p, s->at[i].n, drawn);
+        from = (size_t)(drawn % (s->n - 1));
+        to = from + 1;
+    }
+    for (size_t i = from; ok && i < to; i++)
+        ok = add_id(r, s, s->at[i], fault);
+    return ok;
+}
+
+/* The values in front, as many as value `room` says. */
+static bool add_text(struct slots_row *r, const struct slots_slot *s, int64_t room,
+                     struct slots_fault *fault)
+{
+    int64_t n;
+    bool ok = true;
+    if ((int64_t)s->n <= room)
+        return wrong_count(s, room + 1, fault);
+    if (num_i64(s->at[room].p, s->at[room].n, &n) != NUM_OK || n < 1 || n > room) {
+        *fault = (struct slots_fault){.code = E1162, .at = s->at[room], .slot = s->name};
+        snprintf(fault->what, sizeof(fault->what), "a text has 1 to %jd values",
+                 (intmax_t)room);
+        return false;
+    }
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = add_id(r, s, s->at[i], fault);
     return ok;
 }
 
@@ -90,6 +140,10 @@ static bool add_column(struct slots_row *r, const struct slots_column *c,
                        const struct slots_set *slots, int64_t padding,
                        struct slots_fault *fault)
 {
+    if (c->kind == SLOTS_VALUE) {
+        VEC_PUSH(&r->ids, c->at);
+        return true;
+    }
     const struct slots_slot *s = &slots->list.at[c->slot];
     switch (c->kind) {
     case SLOTS_ID:
@@ -98,7 +152,14 @@ static bool add_column(struct slots_row *r, const struct slots_column *c,
     case SLOTS_IDS:
     case SLOTS_FLOATS:
         return add_list(r, s, c, padding, fault);
-    case SLOTS_PAIR:
+    case SLOTS_HEAD:
+    case SLOTS_TAIL:
+    case SLOTS_LAST:
+    case SLOTS_OTHER:
+        return add_session(r, s, c->kind, fault);
+    case SLOTS_TEXT:
+        return add_text(r, s, c->n, fault);
+    default: /* a pair */
         break;
     }
     if (!add_one(r, s, c->at, true, padding, fault))
@@ -149,9 +210,9 @@ enum rc slots_row_put(const struct slots_row *r, const struct slots_columns *c,
     for (size_t k = 0; !rc && k < c->list.n; k++) {
         enum slots_kind kind = c->list.at[k].kind;
         struct column *to = &b->cols[k];
-        bool list = kind != SLOTS_ID && kind != SLOTS_FLOAT;
-        bool whole = kind != SLOTS_FLOAT && kind != SLOTS_FLOATS;
-        bool real = kind != SLOTS_ID && kind != SLOTS_IDS;
+        bool list = slots_kind_is_list(kind) || kind == SLOTS_PAIR;
+        bool whole = slots_kind_is_whole(kind);
+        bool real = !whole || kind == SLOTS_PAIR;
         size_t n = kind == SLOTS_PAIR ? 1 : r->counts.at[k];
         if (whole)
             rc = put_ids(list ? &to->kids[0] : to, ids, n, err);

@@ -11,7 +11,10 @@
  *
  * id(s): its only value; id(s,3) and float(s,3): value 3, counted from 0; ids(s), floats(s),
  * ids(s,n), floats(s,n): all values, n of them; pair(s,3,w): value 3 of s with value 3 of w
- * as its weight, pair(s,3): 1, and 0 of id 0. A slot that a line lacks holds the padding, as often as it should have
+ * as its weight, pair(s,3): 1, and 0 of id 0. Of a session s: head(s) all but the last
+ * value, tail(s) all but the first, last(s), other(s) one of head(s), always the same of the
+ * same session. text(s,n): the leading values, as many as value n says; floats(s,n,k): share k
+ * of n values; value(7): 7. A slot that a line lacks holds the padding, as often as it should have
  * values. Without such a text each slot of the first lines is a column of lists.
  *
  * A reader belongs to one thread at a time. Its memory follows from block, max_record and

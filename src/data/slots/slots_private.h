@@ -34,15 +34,30 @@ int slots_set_add(struct slots_set *s, struct str name); /* its index, old or ne
 int slots_set_find(const struct slots_set *s, struct str name); /* -1: nobody reads it */
 bool slots_slot_add(struct slots_slot *s, struct str value);    /* false: no memory */
 
-enum slots_kind { SLOTS_ID, SLOTS_FLOAT, SLOTS_IDS, SLOTS_FLOATS, SLOTS_PAIR };
+enum slots_kind {
+    SLOTS_ID,
+    SLOTS_FLOAT,
+    SLOTS_IDS,
+    SLOTS_FLOATS,
+    SLOTS_PAIR,
+    SLOTS_VALUE,
+    SLOTS_HEAD,
+    SLOTS_TAIL,
+    SLOTS_LAST,
+    SLOTS_OTHER,
+    SLOTS_TEXT,
+};
 
 struct slots_column {
     const char *name;
     enum slots_kind kind;
-    int slot, weight; /* weight: of SLOTS_PAIR */
+    int slot, weight; /* weight: of SLOTS_PAIR; slot: -1 of SLOTS_VALUE */
     int64_t n;        /* of lists: how many values, 0: any */
-    int64_t at;       /* of one value: which; -1: the only one */
+    int64_t at;       /* of one value: which; -1: the only one. SLOTS_VALUE: it */
+    int64_t part;     /* of lists: which share of `n` values, from 1 on; 0: all */
 };
+bool slots_kind_is_list(enum slots_kind kind);  /* else one value, or a pair */
+bool slots_kind_is_whole(enum slots_kind kind); /* ids; of a pair both are there */
 
 struct slots_columns {
     struct arena mem;
@@ -70,6 +85,7 @@ struct slots_format {
     bool rest;                /* the last slot takes all further parts */
     size_t skip;              /* parts in front that are left out */
     bool tokens;              /* behind the parts: tokens slot:value between `sep` */
+    size_t least;             /* parts that must be there; 0: all */
 };
 const struct slots_format *slots_format_find(const char *name); /* NULL: "slots" */
 /* Fills the slots of the set; those of other names are left out, or with `all` added to

@@ -102,6 +102,26 @@ static double cross_entropy(const struct op_loss_conf *c, const float *x, int64_
                    : many_classes((double)c->smoothing, x, n, hit, slope);
 }
 
+/* The class's score above all others by a margin; at the margin itself the slope is 0. */
+static double hinge(const struct op_loss_conf *c, const float *x, int64_t n, float label,
+                    float *slope)
+{
+    int64_t hit = (int64_t)label, other = -1;
+    assert(hit >= 0 && hit < n);
+    for (int64_t i = 0; i < n; i++) {
+        slope[i] = 0;
+        if (i != hit && (other < 0 || x[i] > x[other]))
+            other = i;
+    }
+    double v = (double)c->margin - (double)x[hit] + (other < 0 ? 0 : (double)x[other]);
+    if (v <= 0)
+        return 0;
+    slope[hit] = -1;
+    if (other >= 0)
+        slope[other] = 1;
+    return v;
+}
+
 static double squared(const struct op_loss_conf *c, const float *x, int64_t n,
                       float label, float *slope)
 {
@@ -172,6 +192,17 @@ static void cross_entropy_forward(const struct op_run *r, int64_t begin, int64_t
 const struct nn_cpu_op nn_cpu_softmax_loss = {
     .flags = CPU_WRITES,
     .forward = cross_entropy_forward,
+    .backward = loss_backward,
+};
+
+static void hinge_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    loss_rows(r, begin, end, hinge);
+}
+
+const struct nn_cpu_op nn_cpu_hinge_loss = {
+    .flags = CPU_WRITES,
+    .forward = hinge_forward,
     .backward = loss_backward,
 };
 

@@ -41,6 +41,12 @@ const struct op op_softmax_loss = {
     .onnx = onnx_nothing,
 };
 
+const struct op op_hinge_loss = {
+    .name = "hinge loss",
+    .infer = loss_infer,
+    .onnx = onnx_nothing,
+};
+
 const struct op op_l2_loss = {
     .name = "squared error",
     .infer = one_infer,
@@ -76,6 +82,13 @@ struct nn_val *nn_softmax_loss(struct graph *g, struct nn_val *logits,
 {
     return loss(g, &op_softmax_loss, logits, labels, weights,
                 (struct op_loss_conf){.smoothing = smoothing});
+}
+
+struct nn_val *nn_hinge_loss(struct graph *g, struct nn_val *scores,
+                             struct nn_val *labels, struct nn_val *weights, float margin)
+{
+    return loss(g, &op_hinge_loss, scores, labels, weights,
+                (struct op_loss_conf){.margin = margin});
 }
 
 struct nn_val *nn_l2_loss(struct graph *g, struct nn_val *y, struct nn_val *labels,

@@ -6,7 +6,7 @@
 #include "nn/op.h"
 
 struct op_loss_conf {
-    float smoothing, gamma, alpha;
+    float smoothing, gamma, alpha, margin;
 };
 
 #endif

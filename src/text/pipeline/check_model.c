@@ -159,6 +159,15 @@ static void check_mind(struct pc_check *x, const struct pc_MIND *m)
     check_tower_input(x, &t->base, "history_input", t->history_input, WANTS_SEQUENCE);
 }
 
+/* A vector, or a sequence that is encoded. */
+static void check_text_input(struct pc_check *x, const struct msg *m, const char *field,
+                             const char *name)
+{
+    const struct pc_FeatureGroupConfig *g = check_group_of(x, m, field, name);
+    if (g && check_is_sequence_group(g))
+        check_type(x, m, field, g, WANTS_SEQUENCE);
+}
+
 /* Our own models of retrieval. */
 static void check_recall(struct pc_check *x)
 {
@@ -178,6 +187,24 @@ static void check_recall(struct pc_check *x)
         if (c->n_hidden_units == 0)
             schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL,
                           "gru4rec has no hidden_units");
+        if (c->every_step && c->has_item_input)
+            schema_report(x->diags, DIAG_ERROR, E0399, &c->base, "every_step",
+                          "every_step is for items that are classes, without item_input");
+    } else if (m->match_towers) {
+        const struct pc_MatchTowers *c = m->match_towers;
+        check_text_input(x, &c->base, "query_input", c->query_input);
+        for (int64_t i = 0; i < c->n_candidate_inputs; i++)
+            check_text_input(x, &c->base, "candidate_inputs", c->candidate_inputs[i]);
+        if (c->n_candidate_inputs != m->num_class)
+            schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL,
+                          "match_towers has %jd candidate_inputs, but num_class is %u",
+                          (intmax_t)c->n_candidate_inputs, m->num_class);
+    } else if (m->text_cnn) {
+        check_tower_input(x, &m->text_cnn->base, "input", m->text_cnn->input,
+                          WANTS_SEQUENCE);
+        if (m->text_cnn->n_windows == 0)
+            schema_report(x->diags, DIAG_ERROR, E0399, &m->text_cnn->base, NULL,
+                          "text_cnn has no windows");
     } else if (m->srgnn) {
         check_tower_input(x, &m->srgnn->base, "input", m->srgnn->input, WANTS_SEQUENCE);
         check_tower_input(x, &m->srgnn->base, "item_input", m->srgnn->item_input,
@@ -296,7 +323,8 @@ void check_model_groups(struct pc_check *x)
         check_tdm(x);
     } else if (m->ncf) {
         check_ncf(x, m->ncf);
-    } else if (m->youtube_dnn || m->gru4rec || m->srgnn || m->word2vec) {
+    } else if (m->youtube_dnn || m->gru4rec || m->srgnn || m->word2vec ||
+               m->match_towers || m->text_cnn) {
         check_recall(x);
     } else if (x->family == FAMILY_MATCH) {
         check_match_towers(x);

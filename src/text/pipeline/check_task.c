@@ -245,7 +245,7 @@ static void check_num_class(struct pc_check *x, const struct pc_task *t,
     if ((l->binary_cross_entropy || l->binary_focal_loss || l->log_loss) &&
         t->num_class != 1)
         needs = "1";
-    else if (l->softmax_cross_entropy && t->num_class < 2)
+    else if ((l->softmax_cross_entropy || l->hinge_loss) && t->num_class < 2)
         needs = "2 or more";
     else if (l->jrc_loss && t->num_class != 2)
         needs = "2";
@@ -308,8 +308,8 @@ static struct outputs outputs_of(const struct pc_task *t)
         const struct pc_LossConfig *l = t->losses[i];
         o.y = o.y || l->l2_loss;
         o.probs = o.probs || l->binary_cross_entropy || l->binary_focal_loss ||
-                  l->log_loss || l->softmax_cross_entropy || l->jrc_loss;
-        o.probs1 = o.probs1 || l->jrc_loss || l->softmax_cross_entropy;
+                  l->log_loss || l->softmax_cross_entropy || l->hinge_loss || l->jrc_loss;
+        o.probs1 = o.probs1 || l->jrc_loss || l->softmax_cross_entropy || l->hinge_loss;
     }
     return o;
 }

@@ -78,6 +78,70 @@ def gru4rec_shared(p, b):
     return match(b, *with_bias(u, i, bias))
 
 
+def widest(h, lengths):
+    """The largest over the positions; zeros where there are none."""
+    there = torch.arange(h.shape[1])[None] < lengths[:, None]
+    h = h.masked_fill(~there[..., None], -1e30).max(1).values
+    return torch.where((lengths > 0)[:, None], h, torch.zeros_like(h))
+
+
+def conv(p, name, s, lengths, window, filters):
+    """Windows around each position of a sequence, the largest of each filter."""
+    before, n = window // 2, s.shape[1]
+    wide = torch.nn.functional.pad(s, (0, 0, before, window - 1 - before))
+    x = torch.cat([wide[:, k:k + n] for k in range(window)], -1)
+    return widest(torch.tanh(linear(p, name, x, filters)), lengths)
+
+
+def compared(query, candidates):
+    unit = torch.nn.functional.normalize
+    return torch.stack([(unit(query, dim=-1) * unit(c, dim=-1)).sum(-1) for c in candidates], -1)
+
+
+def chosen(o, loss, name):
+    probs = torch.softmax(o, -1)
+    return {"logits": o, "probs": probs, "probs1": probs[:, 1]}, {name: (loss, None)}
+
+
+@case(group("q", "s__i", "SEQUENCE") + group("a", "i") + group("b", "u") +
+      " num_class: 2 losses { hinge_loss { margin: 0.4 } }\n"
+      " match_towers { query_input: 'q' query_tower { encoder: 'gru' units: 5 output_dim: 3 }\n"
+      " candidate_inputs: 'a' candidate_inputs: 'b' candidate_tower { mlp { hidden_units: [6] } output_dim: 3 } }\n")
+def match_towers(p, b):
+    _, s, n = sequence(p, b, [], ["s__i"], BAGS)
+    q = linear(p, "model.query_tower.output", widest(gru(p, "model.query_tower.gru", s, 5), n), 3)
+
+    def tower(name):
+        return linear(p, "model.candidate_tower.output", mlp(p, "model.candidate_tower.mlp", deep(p, b, [name]), [6]), 3)
+    o = compared(q, [tower("i"), tower("u")])
+    y = column(b, "clk").long()[:, None]
+    right, other = o.gather(1, y)[:, 0], o.gather(1, 1 - y)[:, 0]
+    return chosen(o, torch.clamp(0.4 - right + other, min=0), "hinge_loss")
+
+
+@case(group("q", "s__i", "SEQUENCE") + group("a", "s__c", "SEQUENCE") + group("b", "c") +
+      " num_class: 2 losses { softmax_cross_entropy { reduction: 'sum' scale: 0.5 } }\n"
+      " match_towers { query_input: 'q' query_tower { encoder: 'cnn' units: 3 window: 2 }\n"
+      " candidate_inputs: 'a' candidate_inputs: 'b' candidate_tower { output_dim: 3 } share_candidate_tower: false"
+      " scale: 4 }\n")
+def match_towers_apart(p, b):
+    _, s, n = sequence(p, b, [], ["s__i"], BAGS)
+    _, t, _ = sequence(p, b, [], ["s__c"], BAGS)
+    a = linear(p, "model.candidate_tower.0.output", t.sum(1), 3)
+    c = linear(p, "model.candidate_tower.1.output", deep(p, b, ["c"]), 3)
+    o = 4 * compared(conv(p, "model.query_tower.conv", s, n, 2, 3), [a, c])
+    return chosen(o, softmax_ce(o, column(b, "clk")) * b["rows"] / 2, "softmax_cross_entropy")
+
+
+@case(group("text", "s__i s__c", "SEQUENCE") + " losses { l2_loss { sigmoid_scale: 3 } }\n"
+      " text_cnn { input: 'text' windows: 1 windows: 3 windows: 4 filters: 3 mlp { hidden_units: [4] } }\n")
+def text_cnn(p, b):
+    _, s, n = sequence(p, b, [], ["s__i", "s__c"])
+    h = torch.cat([conv(p, f"model.conv.{i}", s, n, k, 3) for i, k in enumerate((1, 3, 4))], -1)
+    y = 3 * torch.sigmoid(linear(p, "model.output", mlp(p, "model.mlp", h, [4]), 1).squeeze(1))
+    return {"y": y}, {"l2_loss": ((y - column(b, "clk"))**2, None)}
+
+
 @case(group("user_mf", "u") + group("item_mf", "i") + group("user_mlp", "u p") + group("item_mlp", "i c") + LOSS +
       " ncf { mlp { hidden_units: [6, 3] } }\n")
 def ncf(p, b):

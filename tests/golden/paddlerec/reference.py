@@ -370,6 +370,113 @@ def din(p, row):
     return bce(z + p[BAGS + "item_emb_wide.weight"][row["item"]][0], row["label"])
 
 
+def tanh(v):
+    return v.fn(math.tanh(v.v), 1 - math.tanh(v.v) ** 2)
+
+
+def largest(steps):
+    return [max(column, key=lambda v: v.v) for column in zip(*steps)]
+
+
+def windows(p, name, x, size):
+    """sequence_conv: positions from size // 2 before one on, zeros where there are none; the largest of each filter."""
+    none = [Num(0.0)] * len(x[0])
+    at = lambda t: x[t] if 0 <= t < len(x) else none
+    return largest([fc(p, name, [v for j in range(size) for v in at(t - size // 2 + j)], tanh) for t in range(len(x))])
+
+
+def gru(p, name, x):
+    wide, out = len(p[name + ".bias_ih_l0"]) // 3, []
+    h = [Num(0.0)] * wide
+    gate = lambda which, v: [dot(p[f"{name}.weight_{which}_l0"][o * len(v):(o + 1) * len(v)], v, p[f"{name}.bias_{which}_l0"][o])
+                             for o in range(3 * wide)]
+    for step in x:
+        a, b = gate("ih", step), gate("hh", h)
+        reset, update = ([(a[k * wide + i] + b[k * wide + i]).sigmoid() for i in range(wide)] for k in (0, 1))
+        new = [tanh(a[2 * wide + i] + reset[i] * b[2 * wide + i]) for i in range(wide)]
+        h = [n + u * (old - n) for n, u, old in zip(new, update, h)]
+        out.append(h)
+    return out
+
+
+def cosine(a, b):
+    root = lambda v: v.fn(math.sqrt(v.v), 0.5 / math.sqrt(v.v))
+    return total(x * y for x, y in zip(a, b)).over(root(total(x * x for x in a)) * root(total(x * x for x in b)))
+
+
+def hinge(margin, fits, others):
+    return (max(others, key=lambda v: v.v) - fits + margin).relu()
+
+
+def textcnn(p, row):
+    x = [p[EMB + "3.embeddings.words.weight"][i] for i in row["words"]]
+    h = [v for i, size in enumerate((1, 2, 3)) for v in windows(p, f"model.conv.{i}", x, size)]
+    h = fc(p, "model.mlp.mlp.0.perceptron.0", h, tanh)
+    return softmax(fc(p, "model.output", h))[row["label"]].log() * -1.0
+
+
+def tagspace(p, row):
+    x = [p[BAGS + "text_emb.weight"][i] for i in row["words"]]
+    text = fc(p, "model.query_tower.output", windows(p, "model.query_tower.conv", x, 3))
+    s = [cosine(text, tag) for _, tag in sorted(p[BAGS + "tag_emb.weight"].items())]
+    return hinge(0.5, s[row["tag"]], s[:row["tag"]] + s[row["tag"] + 1:])
+
+
+def simnet(p, row):
+    e = p[BAGS + "emb.weight"]
+    encode = {"query_tower": lambda x: largest(gru(p, "model.query_tower.gru", x)),
+              "candidate_tower": lambda x: windows(p, "model.candidate_tower.conv", x, 3)}
+    hidden = lambda tower, ids: fc(p, f"model.{tower}.output", encode[tower]([e[i] for i in ids]))
+    query, title, other = hidden("query_tower", row["q"]), hidden("candidate_tower", row["t"]), hidden("candidate_tower", row["o"])
+    return hinge(0.3, cosine(query, title), [cosine(query, other)])
+
+
+def dssm(p, row):
+    def tower(name, x):
+        x = [Num(v) for v in x]
+        for i in range(2):
+            x = fc(p, f"model.{name}.mlp.mlp.{i}.perceptron.0", x, tanh)
+        return x
+    query = tower("query_tower", row["query"])
+    scores = [cosine(query, tower(f"candidate_tower.{i}", d)) for i, d in enumerate(row["documents"])]
+    return softmax(scores)[0].log() * -1.0
+
+
+def ssr(p, row):
+    e = p[BAGS + "item.weight"]
+    user = fc(p, "model.query_tower.output", largest(gru(p, "model.query_tower.gru", [e[i] for i in row["session"][:-1]])))
+    next_, other = (fc(p, "model.candidate_tower.output", e[row["session"][i]]) for i in (-1, 0))
+    return hinge(0.8, cosine(user, next_), [cosine(user, other)])
+
+
+def gru4rec(p, row):
+    e = next(v for k, v in p.items() if k.endswith("emb.weight"))
+    h = gru(p, "model.user_tower.gru", [e[i] for i in row["session"][:-1]])
+    return total(softmax(fc(p, "model.output", s))[y].log() * -1.0 for s, y in zip(h, row["session"][1:]))
+
+
+def film_vectors(p, row, which):
+    e = p[BAGS + "emb.weight"]
+    return [total(e[i][k] for i in row["slots"][s]) for s in which for k in range(DIM)]
+
+
+def film_rank(p, row):
+    x = film_vectors(p, row, range(7))
+    for i in range(2):
+        x = fc(p, f"model.towers.all.mlp.{i}.perceptron.0", x, Num.relu)
+    d = fc(p, "model.output_mlp", x)[0].sigmoid() * 5.0 - float(row["label"])
+    return d * d
+
+
+def film_recall(p, row):
+    x = {"query_tower": film_vectors(p, row, range(4)), "candidate_tower": film_vectors(p, row, range(4, 7))}
+    for name in x:
+        for i in range(2):
+            x[name] = fc(p, f"model.{name}.mlp.mlp.{i}.perceptron.0", x[name], Num.relu)
+    d = cosine(*x.values()) * 5.0 - float(row["label"])
+    return d * d
+
+
 # network: function, kind of data, whether the loss is a sum, hyper-parameters
 FM = f"sparse_feature_number: {ROWS - 1}, sparse_feature_dim: {DIM}, num_field: {FIELDS}"
 NETS = {
@@ -395,6 +502,19 @@ NETS = {
     "rank/wide_deep": (wide_deep, "wide", False, "hidden1_units: 5, hidden2_units: 4, hidden3_units: 3"),
     "multitask/esmm": (esmm, "esmm", False, f"vocab_size: {ROWS}, embed_size: {DIM}"),
     "recall/ncf": (ncf, "ncf", False, "num_users: 4, num_items: 4, latent_dim: 3, fc_layers: [6, 4, 2]"),
+    "contentunderstanding/textcnn": (textcnn, "text", False, "dict_dim: 8, max_len: 5, cnn_dim: 3, cnn_filter_size1: 1, "
+                                     "cnn_filter_size2: 2, cnn_filter_size3: 3, emb_dim: 3, hid_dim: 4, class_dim: 2"),
+    "contentunderstanding/tagspace": (tagspace, "tags", False, "vocab_text_size: 8, vocab_tag_size: 3, emb_dim: 3, hid_dim: 4, "
+                                      "win_size: 3, margin: 0.5"),
+    "match/multiview-simnet": (simnet, "simnet", False, "query_encoder: gru, title_encoder: cnn, query_encode_dim: 3, "
+                               "title_encode_dim: 4, sparse_feature_dim: 8, embedding_dim: 3, hidden_size: 4, margin: 0.3"),
+    "match/dssm": (dssm, "documents", True, "trigram_d: 4, neg_num: 2, fc_sizes: [5, 3], fc_acts: [tanh, tanh]"),
+    "recall/ssr": (ssr, "visit", False, "vocab_size: 8, emb_dim: 3, hidden_size: 4"),
+    "recall/gru4rec": (gru4rec, "steps", False, "vocab_size: 8, hid_size: 3, emb_lr_x: 2.0, gru_lr_x: 1.0, fc_lr_x: 1.0, "
+                       "init_low_bound: -0.5, init_high_bound: 0.5, recall_k: 2"),
+    "demo/movie_recommand/rank": (film_rank, "films", False, f"sparse_feature_number: {ROWS}, sparse_feature_dim: {DIM}, fc_sizes: [6, 4]"),
+    "demo/movie_recommand/recall": (film_recall, "films", False,
+                                    f"sparse_feature_number: {ROWS}, sparse_feature_dim: {DIM}, fc_sizes: [6, 4]"),
     "recall/youtube_dnn": (youtube_dnn, "youtube", False,
                            "watch_vec_size: 3, search_vec_size: 2, other_feat_size: 2, output_size: 4, layers: [5, 4]"),
 }
@@ -404,13 +524,16 @@ ESMM_FIELDS = "101 109_14 110_14 127_14 150_14 121 122 124 125 126 127 128 129 2
 TWINS = {"rank/wide_deep": ("model.output_mlp.bias", (0.5, 0.5)), "rank/xdeepfm": ("model.output_mlp.bias", (1 / 3, 1 / 3, 1 / 3)),
          "multitask/esmm": (".linear.", (-0.5, 0.5))}
 DECAY = {"rank/wide_deep": "model.towers.wide.mlp.0.perceptron.0.weight", "recall/ncf": "model.mlp.", "rank/dcn": "model.cross.w."}
-TABLE_RATE = {"multitask/esmm": 5, "rank/fibinet": 5}
+TABLE_RATE = {"multitask/esmm": 5, "rank/fibinet": 5, "recall/gru4rec": 2}
+FILMS = "logid time userid gender age occupation movieid title genres label"
 
 
 def make_row(r, kind, n):
     """The first rows hold every id, so that the first step touches all rows of a table."""
     label = r.randrange(2)
     number = lambda: round(r.uniform(-1, 1), 3) or 0.5
+    some = lambda most, ids: [(n * 3 + k) % ids for k in range(most)] if n < BATCH else \
+        [r.randrange(ids) for _ in range(r.randrange(1, most + 1))]
     if kind == "census":
         row = {"income": label, "marital": r.randrange(2), "features": [number() for _ in range(5)]}
         text = ",".join(map(str, [row["marital"], row["income"]] + row["features"]))
@@ -430,6 +553,34 @@ def make_row(r, kind, n):
         row = {"item": ids[0], "cat": ids[1], "hist_item": ids[2:2 + m], "hist_cat": ids[5:5 + m], "label": label}
         text = ";".join(" ".join(map(str, v if isinstance(v, list) else [v]))
                         for v in (row["hist_item"], row["hist_cat"], row["item"], row["cat"], label))
+    elif kind == "text":
+        row = {"words": some(5, 8), "label": label}
+        row["touch"] = {"words": row["words"]}
+        text = " ".join(map(str, row["words"] + [0] * (5 - len(row["words"])) + [len(row["words"]), label]))
+    elif kind == "tags":
+        row = {"words": some(4, 8), "tag": r.randrange(3)}
+        row["touch"] = {"text_emb": row["words"], "tag_emb": [0, 1, 2]}
+        text = f"{row['tag']}," + " ".join(map(str, row["words"]))
+    elif kind == "simnet":
+        row = {"q": some(3, 8), "t": some(2, 8)[::-1], "o": [r.randrange(8) for _ in range(r.randrange(1, 5))]}
+        row["touch"] = {"emb": row["q"] + row["t"] + row["o"]}
+        text = " ".join(f"{s}:{i}" for s, k in enumerate("qto") for i in row[k])
+    elif kind == "documents":
+        row = {"query": [number() for _ in range(4)], "documents": [[number() for _ in range(4)] for _ in range(3)]}
+        text = "\t".join(",".join(map(str, d)) for d in [row["query"]] + row["documents"])
+    elif kind == "visit":  # one item again and again: which of them is drawn does not tell
+        first, last = (2 * n % 8, (2 * n + 1) % 8) if n < BATCH else (r.randrange(8), r.randrange(8))
+        row = {"session": [first] * r.randrange(1, 4) + [last], "touch": {"item": [first, last]}}
+        text = " ".join(map(str, row["session"]))
+    elif kind == "steps":
+        ids = some(4, 8)
+        row = {"session": ids + [r.randrange(8)], "touch": {"emb": ids}, "steps": len(ids)}
+        text = " ".join(map(str, row["session"]))
+    elif kind == "films":
+        slots = [[(n * 7 + s) % ROWS] + [r.randrange(ROWS)] * (s == 5) for s in range(7)]
+        row = {"slots": slots, "label": r.randrange(1, 6)}
+        names = FILMS.split()
+        text = " ".join(["logid:1", "time:2"] + [f"{names[s + 2]}:{i}" for s in range(7) for i in slots[s]] + [f"label:{row['label']}"])
     elif kind == "ncf":
         row = {"user": n % 4, "item": n % 4 if n < BATCH else r.randrange(4), "label": label}
         text = f"{row['user']},{row['item']},{label}"
@@ -452,6 +603,8 @@ def make_row(r, kind, n):
 def write_config(kind, hyper, network, threads, optimizer):
     source = {"slots": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
               "sizes": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
+              "simnet": "sparse_slots: '0 1 2'",
+              "films": f"sparse_slots: '{FILMS}'",
               "fields": "sparse_slots: 'label feat_idx', dense_slots: 'feat_value:4'",
               "wide": "sparse_slots: label, dense_slots: 'w:3 x:4'"}.get(kind, "data_converter: r.py")
     with open("config.yaml", "w") as f:
@@ -572,6 +725,8 @@ def ids_of(batch, table):
     """Rows of a table that a batch reads."""
     out = set()
     for row in batch:
+        for part, ids in row.get("touch", {}).items():
+            out.update(ids if f".{part}.weight" in table else [])
         out.update(row.get("ids", []) + slots_of(row, table) + sum(row.get("fields", {}).values(), []))
         out.update({0} if len(row.get("fields", range(23))) < 23 else ())
         out.update([row["item"]] + ([] if "wide" in table else row["hist_item"]) if "hist_item" in row and "item_emb" in table else [])
@@ -604,7 +759,7 @@ def main(program, network, threads="1", optimizer="adam"):
     for step in range(1, STEPS):
         nums = state.nums()
         batch = rows[step * size:(step + 1) * size]
-        loss = total(fn(nums, row) for row in batch) * (1 / int(threads) if is_sum else 1 / size)
+        loss = total(fn(nums, row) for row in batch) * (1 / int(threads) if is_sum else 1 / sum(row.get("steps", 1) for row in batch))
         backward(loss)
         state.update(nums, rule_of(optimizer, step + 1, 0.01), lambda key: ids_of(batch, key), network)
         worst = max(worst, abs(loss.v - told[step]) / max(1.0, abs(loss.v)))

@@ -86,6 +86,15 @@ static const struct {
     {"gru4rec", GROUP("s", "SEQUENCE", "['s__i']") GROUP("item", "DEEP", "['i']") MATCH
      " gru4rec { input: 's' hidden_units: [8, 6] dropout_ratio: 0.05 item_input: 'item' "
      "in_batch_negative: true }"},
+    {"match_towers",
+     GROUP("s", "SEQUENCE", "['s__i']") GROUP("a", "DEEP", "['i']") GROUP(
+         "b", "DEEP", "['u']") " num_class: 2 losses { softmax_cross_entropy {} } "
+                               "match_towers { query_input: 's' query_tower { encoder: "
+                               "'gru' units: 8 output_dim: 4 } candidate_inputs: 'a' "
+                               "candidate_inputs: 'b' candidate_tower { output_dim: 4 } "
+                               "share_candidate_tower: false scale: 5 }"},
+    {"text_cnn", GROUP("s", "SEQUENCE", "['s__i']") LOSS
+     " text_cnn { input: 's' windows: [1, 3] filters: 8 mlp " UNITS("8") " }"},
     {"ncf", GROUP("a", "DEEP", "['u']") GROUP("b", "DEEP", "['i']")
                 GROUP("c", "DEEP", "['u', 'p']") GROUP("d", "DEEP", "['i', 'c']") LOSS
      " ncf { user_mf: 'a' item_mf: 'b' user_mlp: 'c' item_mlp: 'd' mlp " UNITS(

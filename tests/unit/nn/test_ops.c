@@ -199,6 +199,9 @@ BUILD(build_expand, nn_mul(g, nn_expand(g, x[0], axis), x[1]))
 BUILD(build_attention, nn_seq_sum(g, nn_seq_softmax(g, x[0]), x[1]))
 BUILD(build_seq_sum, nn_seq_sum(g, NULL, x[0]))
 BUILD(build_seq_mean, nn_seq_mean(g, x[0]))
+BUILD(build_seq_max, nn_seq_max(g, x[0]))
+BUILD(build_around, nn_seq_around(g, x[0], -1, 3))
+BUILD(build_behind, nn_seq_around(g, x[0], 0, 2))
 BUILD(build_pad, nn_pad(g, x[0], 7))
 BUILD(build_self_attention, nn_seq_attention(g, x[0], x[1], x[2], 2, 0))
 BUILD(build_dropped_attention, nn_seq_attention(g, x[0], x[1], x[2], 1, 0.3))
@@ -379,6 +382,12 @@ static void sequences(void)
         &(struct gradcheck){"sum", build_seq_sum, 1, {{1, 1, {3}}}, 9, .eval = false});
     gradcheck(
         &(struct gradcheck){"mean", build_seq_mean, 1, {{1, 1, {3}}}, 9, .eval = false});
+    gradcheck(
+        &(struct gradcheck){"max", build_seq_max, 1, {{1, 1, {3}}}, 9, .eval = false});
+    gradcheck(
+        &(struct gradcheck){"around", build_around, 1, {{1, 1, {3}}}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "behind", build_behind, 1, {{1, 2, {2, 2}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){"pad", build_pad, 1, {{1, 1, {3}}}, 9, .eval = false});
 }
 
@@ -392,6 +401,11 @@ BUILD(build_softmax_loss,
                       nn_scale(g, nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1), 0,
                                current_label),
                       NULL, 0.2f))
+BUILD(build_hinge_loss,
+      nn_hinge_loss(g, x[0],
+                    nn_scale(g, nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1), 0,
+                             current_label),
+                    NULL, 0.7f))
 BUILD(build_l2_loss,
       nn_l2_loss(g, x[0], nn_scale(g, nn_stop_gradient(g, x[0]), 0, current_label), NULL))
 
@@ -457,6 +471,8 @@ static void losses_have_the_right_slopes(void)
         current_label = (float)y;
         gradcheck(&(struct gradcheck){
             "bce", build_bce, 1, {{0, 1, {1}}}, 5, .low = -3, .high = 3});
+        gradcheck(&(struct gradcheck){
+            "hinge loss", build_hinge_loss, 1, {{0, 1, {4}}}, 5, .low = -1});
         gradcheck(&(struct gradcheck){"softmax loss",
                                       build_softmax_loss,
                                       1,

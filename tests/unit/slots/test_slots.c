@@ -78,6 +78,50 @@ static void single_values_and_pairs_are_taken_by_place(void)
                "{\"p\": {\"10\": 1}, \"q\": {\"0\": 0}}\n");
 }
 
+static void sessions_and_texts_are_taken_apart(void)
+{
+    check_rows("s:4 s:5 s:6\n", "a=head(s) b=tail(s) c=last(s) y=value(-7)",
+               "{\"a\": [4, 5], \"b\": [5, 6], \"c\": 6, \"y\": -7}\n");
+    check_rows("s:4 s:6\n", "d=other(s)",
+               "{\"d\": 4}\n"); /* the only one before the last */
+    check_rows("t:7 t:8 t:0 t:2 t:1\n", "w=text(t,3) y=id(t,4)",
+               "{\"w\": [7, 8], \"y\": 1}\n");
+    check_rows("x:1 x:2 x:3 x:4\n", "a=floats(x,2,0) b=ids(x,2,1)",
+               "{\"a\": [1, 2], \"b\": [3, 4]}\n");
+    check_rows("y:1\n", "a=floats(x,2,1)", "{\"a\": [0, 0]}\n");
+    check_rows("s:4\n", "a=head(s)",
+               "'t': line 1, column 3: slot 's': holds 1 value, where 2 are expected, "
+               "found '4'");
+    check_rows("t:7 t:8 t:3\n", "w=text(t,2)",
+               "'t': line 1, column 11: slot 't': a text has 1 to 2 values, found '3'");
+    check_rows("t:7 t:8\n", "w=text(t,2)",
+               "'t': line 1, column 3: slot 't': holds 2 values, where 3 are expected, "
+               "found '7'");
+    check_rows("x:1 x:2 x:3\n", "b=floats(x,2,1)",
+               "'t': line 1, column 3: slot 'x': holds 3 values, where 4 are expected, "
+               "found '1'");
+}
+
+/* What is drawn of a session follows from it, and is any of those before its last. */
+static void one_of_a_session_is_drawn_by_its_values(void)
+{
+    bool seen[6] = {false};
+    for (int k = 0; k < 60; k++) {
+        char *text = mem_printf("s:0 s:1 s:2 s:3 s:4 s:%d\n", 100 + k), *twice;
+        struct slots_conf conf = {.columns = "d=other(s)"};
+        char *got = rows_of(text, &conf, 1);
+        CHECK_STR(twice = rows_of(text, &conf, 9), got);
+        int64_t which = 5;
+        CHECK(str_to_i64(str_of(got + 6, 1), &which) && which < 5);
+        seen[which] = true;
+        mem_free(twice);
+        mem_free(got);
+        mem_free(text);
+    }
+    for (int i = 0; i < 5; i++)
+        CHECK(seen[i]);
+}
+
 static void carriage_returns_blanks_and_a_byte_order_mark_do_no_harm(void)
 {
     check_rows("\xef\xbb\xbf  a:1  b:2 \r\n\r\n\na:3 b:4", "a=id(a) b=id(b)",
@@ -151,12 +195,21 @@ static void columns_that_cannot_be_are_refused(void)
         {"a", "column 'a' of a slot file: is written name=kind(slot)"},
         {"a=id", "column 'a=id' of a slot file: is written name=kind(slot)"},
         {"a=text(b)",
-         "column 'a=text(b)' of a slot file: the kind is id, ids, float, floats or pair"},
+         "column 'a=text(b)' of a slot file: text takes a slot and a number of values"},
+        {"a=word(b)", "column 'a=word(b)' of a slot file: the kind is id, ids, float, "
+                      "floats, pair, value, head, tail, last, other or text"},
+        {"a=floats(b,2,x)",
+         "column 'a=floats(b,2,x)' of a slot file: the third argument is "
+         "which share of that many values"},
+        {"a=last(b,1)", "column 'a=last(b,1)' of a slot file: takes a slot alone"},
+        {"a=value(b)", "column 'a=value(b)' of a slot file: value takes a whole number"},
         {"a=id()",
          "column 'a=id()' of a slot file: a slot, a number and for pair another slot"},
         {"a=floats(b,0)",
          "column 'a=floats(b,0)' of a slot file: the second argument is a "
-         "number of values or a place"},
+         "number of values"},
+        {"a=id(b,-1)",
+         "column 'a=id(b,-1)' of a slot file: the second argument is a place"},
         {"a=id(b,1,c)",
          "column 'a=id(b,1,c)' of a slot file: takes a slot, perhaps a number"},
         {"a=pair(b)",
@@ -192,6 +245,17 @@ static void forms_of_lines_fill_slots_of_fixed_names(void)
          "{\"w\": [1, 2], \"s\": [3], \"y\": 5}\n"},
         {"esmm", "c=id(click) v=id(conversion) f=ids(101)", "9,1,0,101:5,205:6,101:7\n",
          "{\"c\": 1, \"v\": 0, \"f\": [5, 7]}\n"},
+        {"tagspace", "t=id(tag) w=ids(words)", "3,17 40 5 \n",
+         "{\"t\": 3, \"w\": [17, 40, 5]}\n"},
+        {"texts", "q=floats(query,2) t=floats(title,1) a=floats(others,2,1)",
+         "0,1\t1\t1,2\t3,4\n", "{\"q\": [0, 1], \"t\": [1], \"a\": [3, 4]}\n"},
+        {"texts", "q=ids(query) t=ids(title)", "5,6\t7\n",
+         "{\"q\": [5, 6], \"t\": [7]}\n"},
+        {"tdm", "x=floats(input,2) i=id(item)", "0.5 1\t9\n",
+         "{\"x\": [0.5, 1], \"i\": 9}\n"},
+        {"tdm", "x=floats(input,2)", "0.5 1\n", "{\"x\": [0.5, 1]}\n"},
+        {"texts", "q=ids(query)", "5,6\n",
+         "'t': line 1, column 1: 1 parts, where 'texts' has 2, found '5,6'"},
         {"din", "y=id(label)", "1;2;3\n",
          "'t': line 1, column 1: 3 parts, where 'din' has 5, found '1;2;3'"},
         {"ncf", "y=id(label)", "1,2,3,4\n",
@@ -315,6 +379,8 @@ static const struct tap_case cases[] = {
     TAP(order_of_tokens_is_free_and_other_slots_are_left_out),
     TAP(missing_slots_are_padded_to_their_width),
     TAP(single_values_and_pairs_are_taken_by_place),
+    TAP(sessions_and_texts_are_taken_apart),
+    TAP(one_of_a_session_is_drawn_by_its_values),
     TAP(carriage_returns_blanks_and_a_byte_order_mark_do_no_harm),
     TAP(a_value_ends_at_a_second_colon),
     TAP(ids_of_64_bits_are_exact),
