@@ -14,6 +14,7 @@
 #define NORM_EPS 1e-6f
 #define INPUT_EPS 1e-6
 #define ACTION_DEVIATION 0.1
+#define BIAS_DEVIATION 0.02
 
 /* What a model has of one history while its graph is built. */
 struct hstu {
@@ -486,11 +487,16 @@ static struct nn_val *stu_layer(struct hstu *h, const struct nn_stu_conf *conf,
                                 2, (struct nn_init){INIT_UNIFORM, -out, out}, true);
     struct param *ow = nn_param(g, "_output_norm_weight", &norms, 1, ones, true);
     struct param *ob = nn_param(g, "_output_norm_bias", &norms, 1, zeros, true);
+    int64_t near = s->relative_position_buckets;
+    struct param *bias =
+        near ? nn_param(g, "_relative_position_bias", &near, 1,
+                        (struct nn_init){INIT_NORMAL, 0, BIAS_DEVIATION}, true)
+             : NULL;
     struct nn_val *uvqk =
         nn_times_bias(g, w, beta, nn_layer_norm_by(g, iw, ib, INPUT_EPS, x));
     if (!uvqk)
         return NULL;
-    struct nn_val *y = nn_stu_gate(g, uvqk, nn_stu_attention(g, uvqk, conf), ow, ob,
+    struct nn_val *y = nn_stu_gate(g, uvqk, nn_stu_attention(g, uvqk, bias, conf), ow, ob,
                                    s->use_group_norm ? conf->heads : 1);
     return nn_add(g, x, nn_times(g, wo, nn_dropout(g, y, s->output_dropout_ratio)));
 }

@@ -320,7 +320,9 @@ struct nn_val *nn_field_times(struct graph *g, struct param *w, struct param *bi
  * `window` tokens further back are not seen, except by the last `full` of the history
  * and candidates; the context counts as one token there. With `local` or `global` above
  * 0, instead: the last `local` tokens up to itself and the first max(global, contextual);
- * of candidates all that is no candidate, but not itself.
+ * of candidates all that is no candidate, but not itself. `bias` [n], or NULL: bias[d] is
+ * added to alpha q_i . k_j, d the distance of the two tokens, n - 1 at most; all candidates
+ * stand right behind the history.
  */
 #define NN_STU_WIDTH_MAX 1024
 #define NN_STU_EPS 1e-6f
@@ -331,7 +333,7 @@ struct nn_stu_conf {
     float alpha, scale;
 };
 /* [2 * heads * (hidden + attention)]: gates, values, queries, keys -> [heads * hidden]. */
-struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk,
+struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk, struct param *bias,
                                 const struct nn_stu_conf *conf);
 /* The gates u in front of `uvqk`, and o [n], what was attended to -> [3 n]: silu(u), o, and silu(u)
  * times the layer norm of o (eps NN_STU_EPS): of each of `groups` by one weight and one bias,

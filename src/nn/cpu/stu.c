@@ -4,7 +4,9 @@
  * BLOCK others, which stay in the first cache; nothing of the size of a whole row squared
  * exists. What a token sees is two stretches of its row (op/stu.h), found by arithmetic:
  * tiles that nobody sees are left out, so with a window the work grows with the window.
- * The backward pass works the weights out again. One thread does a row of the batch, in
+ * The backward pass works the weights out again. A bias of distances is laid out once per
+ * step as a line, so that the biases of a token lie side by side in it; its gradients are
+ * summed along such a line per row of the batch, then over rows in order. One thread does a row of the batch, in
  * one order, so results depend on nothing else.
  */
 #include "nn/op/stu.h"
@@ -28,7 +30,26 @@ struct stu_head {
     float *out;         /* forward */
     const float *d_out; /* backward */
     float *d_value, *d_query, *d_key;
+    /* Of the bias: line[j - i] is that of columns j to token i; slopes likewise. */
+    const float *line;
+    float *d_line;
 };
+
+/* Of an attention with a bias of distances. */
+struct stu_state {
+    float *line; /* [2 * most + 1], the middle is distance 0 */
+    float *sums; /* [rows][2 * most + 1] */
+    int64_t most, rows;
+    int64_t line_room, sums_room;
+    bool training;
+};
+
+/* Where a token stands: all candidates right behind the history. */
+static int64_t place_of(const struct stu_head *h, int64_t token)
+{
+    int64_t last = h->n - h->targets;
+    return token < last ? token : last;
+}
 
 /* BLOCK tokens from `first` on. */
 struct stu_block {
@@ -97,6 +118,27 @@ static void mix(const float *w, int64_t m, int64_t n, const float *x, int64_t ld
     gemm_small(&p, true, y, ld_y);
 }
 
+/* Adds biases to scores of columns [from, from + n) of a token. */
+static void add_bias(const struct stu_head *h, int64_t token, int64_t from, int64_t n,
+                     float *x)
+{
+    int64_t at = place_of(h, token), last = h->n - h->targets;
+    int64_t plain = last - from < 0 ? 0 : last - from < n ? last - from : n;
+    kernels()->add(x, h->line + from - at, plain);
+    for (int64_t j = plain; j < n; j++) /* a candidate sees no other than itself */
+        x[j] += h->line[0];
+}
+
+static void add_slopes(const struct stu_head *h, int64_t token, int64_t from, int64_t n,
+                       const float *d)
+{
+    int64_t at = place_of(h, token), last = h->n - h->targets;
+    int64_t plain = last - from < 0 ? 0 : last - from < n ? last - from : n;
+    kernels()->axpy(h->d_line + from - at, 1.0f / h->c->alpha, d, plain);
+    for (int64_t j = plain; j < n; j++)
+        h->d_line[0] += d[j] / h->c->alpha;
+}
+
 /* x -> silu(alpha x) * scale; and, with slope, alpha * scale * silu'(alpha x) in place of x. */
 CLONED static void weigh(float *restrict w, float *restrict x,
                          const float *restrict sigmoid, float alpha, float scale,
@@ -130,6 +172,8 @@ static void weights(const struct stu_head *h, const struct stu_block *b, int64_t
             if (slope)
                 memset(xi + done, 0, (size_t)(begin - done) * sizeof(float));
             kernels()->scale(xi + begin, h->c->alpha, end - begin);
+            if (h->line)
+                add_bias(h, b->first + i, from + begin, end - begin, xi + begin);
             kernels()->act[KERNEL_SIGMOID].value(sigmoid, xi + begin, 0, end - begin);
             weigh(wi + begin, xi + begin, sigmoid, h->c->alpha, h->c->scale, slope,
                   end - begin);
@@ -196,8 +240,11 @@ static void head_backward(const struct stu_head *h)
             mix(turned, n, b.n, dy, h->ld_out, c->hidden, h->d_value + from * h->ld,
                 h->ld);
             dots(dy, h->ld_out, b.n, v, h->ld, n, c->hidden, d);
-            for (int64_t i = 0; i < b.n; i++)
+            for (int64_t i = 0; i < b.n; i++) {
                 kernels()->mul(d + i * BLOCK, d + i * BLOCK, x + i * BLOCK, n);
+                if (h->d_line)
+                    add_slopes(h, first + i, from, n, d + i * BLOCK);
+            }
             mix(d, b.n, n, k, h->ld, c->attention, h->d_query + first * h->ld, h->ld);
             turn(turned, d, b.n, n);
             mix(turned, n, b.n, q, h->ld, c->attention, h->d_key + from * h->ld, h->ld);
@@ -239,11 +286,68 @@ static void head_at(const struct op_run *r, int64_t from, int64_t head,
     h->key = h->query + c->heads * c->attention;
 }
 
+static enum rc stu_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
+                         struct err *err)
+{
+    struct stu_state *s = mem_calloc(1, sizeof(*s));
+    s->training = training;
+    *state = s;
+    return RC_OK;
+}
+
+static void stu_teardown(void *state)
+{
+    struct stu_state *s = state;
+    if (!s)
+        return;
+    mem_free(s->line);
+    mem_free(s->sums);
+    mem_free(s);
+}
+
+/* Room that never shrinks; a step has no way to fail. */
+static void make_room(float **at, int64_t *room, int64_t n)
+{
+    if (n <= *room)
+        return;
+    mem_free(*at);
+    *at = mem_alloc((size_t)n * sizeof(**at));
+    *room = n;
+}
+
+static int64_t longest_row(const struct op_run *r)
+{
+    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
+    int64_t most = 0;
+    for (int64_t b = 0; b < r->env->rows.n[AXIS_BATCH]; b++)
+        most = at[b + 1] - at[b] > most ? at[b + 1] - at[b] : most;
+    return most;
+}
+
+static void stu_begin(const struct op_run *r)
+{
+    struct stu_state *s = r->state;
+    if (!r->n_params)
+        return;
+    const float *bias = r->params[0]->value;
+    int64_t n = r->params[0]->n;
+    s->most = longest_row(r);
+    s->rows = r->env->rows.n[AXIS_BATCH];
+    make_room(&s->line, &s->line_room, 2 * s->most + 1);
+    if (s->training)
+        make_room(&s->sums, &s->sums_room, s->rows * (2 * s->most + 1));
+    for (int64_t d = 0; d <= s->most; d++)
+        s->line[s->most - d] = s->line[s->most + d] = bias[d < n ? d : n - 1];
+}
+
 static void stu_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
+    const struct stu_state *s = r->state;
     for (int64_t b = begin; b < end; b++) {
         int64_t from;
         struct stu_head h = row_of(r, b, &from);
+        h.line = r->n_params ? s->line + s->most : NULL;
         for (int64_t k = 0; h.n && k < h.c->heads; k++) {
             head_at(r, from, k, &h);
             h.out = view_row(&r->out[0], from) + k * h.c->hidden;
@@ -254,9 +358,16 @@ static void stu_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void stu_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
+    const struct stu_state *s = r->state;
+    int64_t width = 2 * s->most + 1;
     for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
         int64_t from;
         struct stu_head h = row_of(r, b, &from);
+        if (r->n_params) {
+            h.line = s->line + s->most;
+            h.d_line = s->sums + b * width + s->most;
+            memset(s->sums + b * width, 0, (size_t)width * sizeof(float));
+        }
         for (int64_t k = 0; h.n && k < h.c->heads; k++) {
             float *d = view_row(&r->d_in[0], from);
             head_at(r, from, k, &h);
@@ -270,9 +381,30 @@ static void stu_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* Slopes of distances, those of both signs, over all rows. */
+static void stu_grads(const struct op_run *r)
+{
+    const struct stu_state *s = r->state;
+    if (!r->n_params || !r->params[0]->grad || !r->d_in[0].data)
+        return;
+    int64_t n = r->params[0]->n;
+    for (int64_t d = 0; d <= s->most; d++) {
+        double sum = 0;
+        for (int64_t b = 0; b < s->rows; b++) {
+            const float *middle = s->sums + b * (2 * s->most + 1) + s->most;
+            sum += (double)middle[d] + (d ? (double)middle[-d] : 0);
+        }
+        r->params[0]->grad[d < n ? d : n - 1] += (float)sum;
+    }
+}
+
 const struct nn_cpu_op nn_cpu_stu_attention = {
+    .setup = stu_setup,
+    .teardown = stu_teardown,
+    .begin = stu_begin,
     .forward = stu_forward,
     .backward = stu_backward,
+    .grads = stu_grads,
 };
 
 /* --- the gate --- */

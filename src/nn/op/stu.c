@@ -30,7 +30,7 @@ const struct op op_stu_attention = {
     .onnx = onnx_nothing,
 };
 
-struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk,
+struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk, struct param *bias,
                                 const struct nn_stu_conf *conf)
 {
     struct op_stu_conf c = {.c = *conf};
@@ -40,7 +40,9 @@ struct nn_val *nn_stu_attention(struct graph *g, struct nn_val *uvqk,
         return graph_fail(
             g, "heads of an STU layer are up to %d wide, not %jd", NN_STU_WIDTH_MAX,
             (intmax_t)(conf->hidden > conf->attention ? conf->hidden : conf->attention));
-    return nn_op(g, &op_stu_attention, &uvqk, 1, NULL, 0, &c, sizeof(c));
+    if (bias && bias->n_dims != 1)
+        return graph_fail(g, "the bias of positions is a list");
+    return nn_op(g, &op_stu_attention, &uvqk, 1, &bias, bias ? 1 : 0, &c, sizeof(c));
 }
 
 static enum rc gate_infer(const void *conf, const struct nn_shape *in, int n_in,

@@ -95,10 +95,15 @@ def stu(p, name, x, targets, c, o):
     u, v, q, k = z.split([heads * h, heads * h, heads * a, heads * a], 1)
     u = F.silu(u)
     mask = sees(len(x), targets, c, o.get("window", 0), o.get("local", 0), o.get("first", 0))
+    bias = 0
+    if "near" in o:  # a bias of distances; candidates stand right behind the history
+        table = p.get(name + "_relative_position_bias", (o["near"],), -0.9, 0.9)
+        place = torch.arange(len(x)).clamp(max=len(x) - targets)
+        bias = table[(place[:, None] - place[None]).abs().clamp(max=o["near"] - 1)]
     parts = []
     for i in range(heads):
         at, vt = slice(i * a, (i + 1) * a), slice(i * h, (i + 1) * h)
-        w = F.silu(o.get("alpha", a**-0.5) * q[:, at] @ k[:, at].T) / o["n"] * mask
+        w = F.silu(o.get("alpha", a**-0.5) * q[:, at] @ k[:, at].T + bias) / o["n"] * mask
         parts.append(w @ v[:, vt])
     y = torch.cat(parts, 1)
     if o.get("groups"):
@@ -371,6 +376,21 @@ LOCAL = {"width": 4, "heads": 1, "hidden": 3, "attention": 2, "n": 20, "layers":
 def dlrm_hstu_local(p, b):
     f = rank(p, b, [("h", LOCAL)], "u k", context_tables=SEQS, newest_first=True)
     return heads(p, b, f, [("rank", "acts", 1, "jrc", None)])
+
+
+NEAR = dict(LOCAL, heads=2, near=4, post="l2")
+del NEAR["local"], NEAR["first"]
+
+
+@case(groups("u k", more="t") + " dlrm_hstu { hstu {" + PLAIN +
+      shape(4, 2, 3, 2, "relative_position_buckets: 4") +
+      " attn_num_layers: 2 positional_encoder { num_position_buckets: 9 num_time_buckets: 4 use_time_encoding: true }"
+      " input_preprocessor { contextual_interleave_preprocessor { enable_interleaving: false"
+      " content_encoder { slice_content_encoder {} } content_mlp { simple_mlp { hidden_dim: 5 } } } }"
+      " output_postprocessor { l2norm_postprocessor {} } }\n fusion_mtl_tower {\n" + CLICK +
+      " } max_seq_len: 20 item_embedding_hidden_dim: 6 }\n", data="%LISTS%")
+def dlrm_hstu_near(p, b):
+    return heads(p, b, rank(p, b, [("h", NEAR)], "u k"), TASKS[:1])
 
 
 SECOND = {"width": 4, "heads": 1, "hidden": 3, "attention": 2, "n": 20, "layers": 1, "content": "slice",

@@ -8,6 +8,12 @@
 
 static struct nn_stu_conf stu;
 
+#define NEAR_MAX 80
+/* How many distances have a bias in attention_is_the_plain_sum(); 0: there is none. */
+static int64_t near;
+static float bias[NEAR_MAX];
+static double bias_slopes[NEAR_MAX]; /* of the plain sum */
+
 /* Tokens of x: C of the batch, then a history, then as many candidates. */
 static struct nn_val *tokens(struct graph *g, struct nn_val *const *x, int axis,
                              int64_t width)
@@ -19,7 +25,7 @@ static struct nn_val *tokens(struct graph *g, struct nn_val *const *x, int axis,
 
 static struct nn_val *build_attention(struct graph *g, struct nn_val *const *x, int axis)
 {
-    return nn_stu_attention(g, tokens(g, x, axis, op_stu_width(&stu)), &stu);
+    return nn_stu_attention(g, tokens(g, x, axis, op_stu_width(&stu)), NULL, &stu);
 }
 
 static struct nn_val *build_layer(struct graph *g, struct nn_val *const *x, int axis)
@@ -31,7 +37,7 @@ static struct nn_val *build_layer(struct graph *g, struct nn_val *const *x, int 
     struct param *gamma = nn_param(g, "gamma", &n, 1, small, true);
     struct param *beta = nn_param(g, "beta", &n, 1, small, true);
     struct nn_val *uvqk = nn_times_bias(g, w, b, tokens(g, x, axis, e));
-    return nn_stu_gate(g, uvqk, nn_stu_attention(g, uvqk, &stu), gamma, beta, 1);
+    return nn_stu_gate(g, uvqk, nn_stu_attention(g, uvqk, NULL, &stu), gamma, beta, 1);
 }
 
 static struct nn_val *build_groups(struct graph *g, struct nn_val *const *x, int axis)
@@ -41,7 +47,7 @@ static struct nn_val *build_groups(struct graph *g, struct nn_val *const *x, int
     struct param *beta = nn_param(g, "beta", &stu.heads, 1, small, true);
     struct nn_val *uvqk = tokens(g, x, axis, op_stu_width(&stu));
     /* far from constant groups, whose norm is steep */
-    struct nn_val *o = nn_add(g, nn_stu_attention(g, uvqk, &stu),
+    struct nn_val *o = nn_add(g, nn_stu_attention(g, uvqk, NULL, &stu),
                               nn_slice(g, uvqk, 0, stu.heads * stu.hidden));
     return nn_stu_gate(g, uvqk, o, gamma, beta, stu.heads);
 }
@@ -146,9 +152,13 @@ static void plain(const struct nn_stu_conf *c, const float *x, int64_t n, int64_
         if (!sees(c, p, j, n, targets))
             continue;
         double dot = 0, dw = 0;
+        int64_t last = n - targets, a = p < last ? p : last, b = j < last ? j : last;
+        int64_t apart = a > b ? a - b : b - a;
+        apart = near && apart >= near ? near - 1 : apart;
         for (int64_t i = 0; i < c->attention; i++)
             dot += (double)x[p * width + q + i] * (double)x[j * width + key + i];
-        double z = (double)c->alpha * dot, s = 1 / (1 + exp(-z));
+        double z = (double)c->alpha * dot + (near ? (double)bias[apart] : 0);
+        double s = 1 / (1 + exp(-z));
         double w = z * s * (double)c->scale;
         for (int64_t i = 0; i < c->hidden; i++) {
             double value = (double)x[j * width + v + i];
@@ -157,6 +167,8 @@ static void plain(const struct nn_stu_conf *c, const float *x, int64_t n, int64_
             dx[j * width + v + i] += w * dy[p * c->heads * c->hidden + k * c->hidden + i];
         }
         double d = dw * s * (1 + z * (1 - s)) * (double)(c->alpha * c->scale);
+        if (near)
+            bias_slopes[apart] += d / (double)c->alpha;
         for (int64_t i = 0; i < c->attention; i++) {
             dx[p * width + q + i] += d * (double)x[j * width + key + i];
             dx[j * width + key + i] += d * (double)x[p * width + q + i];
@@ -169,7 +181,7 @@ static void plain(const struct nn_stu_conf *c, const float *x, int64_t n, int64_
 static const int64_t lengths[ROWS] = {0, 63, 200, 129}, candidates[ROWS] = {0, 5, 70, 1};
 
 struct run {
-    float *out, *grad;
+    float *out, *grad, slopes[NEAR_MAX];
 };
 
 static struct run attend(const struct nn_stu_conf *conf, struct pool *pool,
@@ -184,7 +196,9 @@ static struct run attend(const struct nn_stu_conf *conf, struct pool *pool,
     struct nn_shape out = {axis, 1, {c.heads * c.hidden}};
     struct nn_val *in = nn_input(g, "x", &wide, true);
     struct nn_val *by = nn_input(g, "by", &out, false);
-    struct nn_val *y = nn_stu_attention(g, in, &c);
+    struct nn_init none = {INIT_ZEROS, 0, 0};
+    struct param *by_distance = near ? nn_param(g, "bias", &near, 1, none, true) : NULL;
+    struct nn_val *y = nn_stu_attention(g, in, by_distance, &c);
     nn_output(g, "y", y);
     nn_loss(g, "loss", nn_row_sum(g, nn_mul(g, y, by)));
     CHECK(graph_finish(g, NULL) == RC_OK);
@@ -197,11 +211,15 @@ static struct run attend(const struct nn_stu_conf *conf, struct pool *pool,
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
     graph_set(g, in, x);
     graph_set(g, by, weights);
+    if (near)
+        memcpy(by_distance->value, bias, (size_t)near * sizeof(float));
     graph_forward(g, 0);
     graph_backward(g, true);
-    struct run r = {mem_calloc((size_t)(total * out.dims[0]), sizeof(float)),
-                    mem_calloc((size_t)(total * wide.dims[0]), sizeof(float))};
+    struct run r = {.out = mem_calloc((size_t)(total * out.dims[0]), sizeof(float)),
+                    .grad = mem_calloc((size_t)(total * wide.dims[0]), sizeof(float))};
     graph_get(g, y, r.out);
+    if (near)
+        memcpy(r.slopes, by_distance->grad, (size_t)near * sizeof(float));
     struct view d = graph_read_grad(g, in);
     memcpy(r.grad, d.data, (size_t)(total * wide.dims[0]) * sizeof(float));
     graph_destroy(g);
@@ -224,6 +242,10 @@ static void compare(const struct nn_stu_conf *c)
     rng_fill_uniform(&r, -1, 1, by, (size_t)(total * made));
     for (int64_t i = 0; i < total * made; i++)
         dy[i] = (double)by[i];
+    for (int64_t d = 0; d < near; d++) {
+        bias[d] = (float)cos((double)d);
+        bias_slopes[d] = 0;
+    }
     int64_t at = 0;
     for (int b = 0; b < ROWS; at += lengths[b++])
         for (int64_t p = 0; p < lengths[b]; p++)
@@ -241,6 +263,9 @@ static void compare(const struct nn_stu_conf *c)
     CHECK_NEAR(worst, 0, 2e-4);
     CHECK(memcmp(one.out, many.out, (size_t)(total * made) * sizeof(float)) == 0);
     CHECK(memcmp(one.grad, many.grad, (size_t)(total * width) * sizeof(float)) == 0);
+    for (int64_t d = 0; d < near; d++)
+        CHECK_NEAR(one.slopes[d], bias_slopes[d], 1e-3 * (1 + fabs(bias_slopes[d])));
+    CHECK(memcmp(one.slopes, many.slopes, (size_t)near * sizeof(float)) == 0);
     pool_destroy(pool);
     mem_free(one.out);
     mem_free(one.grad);
@@ -280,8 +305,12 @@ static void attention_is_the_plain_sum(void)
         struct nn_stu_conf c = confs[i];
         c.alpha = 0.5f;
         c.scale = 0.1f;
-        compare(&c);
+        for (int k = 0; k < 3; k++) { /* biases of no, few and nearly all distances */
+            near = k == 0 ? 0 : k == 1 ? 5 : NEAR_MAX;
+            compare(&c);
+        }
     }
+    near = 0;
 }
 
 static struct nn_val *build_tail(struct graph *g, struct nn_val *const *x, int axis)
@@ -385,7 +414,7 @@ static void wrong_sizes_are_refused(void)
     struct graph *g = graph_create(&(struct graph_options){.seed = 3});
     struct nn_shape shape = {graph_axis(g, "s"), 1, {5}};
     struct nn_stu_conf c = {.heads = 1, .hidden = 1, .attention = 1};
-    nn_stu_attention(g, nn_input(g, "x", &shape, false), &c);
+    nn_stu_attention(g, nn_input(g, "x", &shape, false), NULL, &c);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg,
               "stu attention: takes gates, values, queries and keys of positions: "
