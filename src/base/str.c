@@ -185,10 +185,70 @@ void str_from_f64(double v, char *out)
     }
 }
 
+static const double tens[] = {1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,
+                              1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
+#define FAST_LEAST 1e-4f /* %g writes smaller numbers with an exponent */
+#define FAST_MOST 1e5f
+
+/* The fraction that `scaled` / 10^places is, as %g writes it: no zeros behind. */
+static void put_decimal(bool negative, int64_t scaled, int places, char *out)
+{
+    char digits[24];
+    int n = 0, end = 0;
+    for (; places > 0 && scaled % 10 == 0; places--)
+        scaled /= 10;
+    for (; scaled > 0 || n <= places; scaled /= 10)
+        digits[n++] = (char)('0' + scaled % 10);
+    if (negative)
+        out[end++] = '-';
+    while (n > 0) {
+        if (n == places)
+            out[end++] = '.';
+        out[end++] = digits[--n];
+    }
+    out[end] = '\0';
+}
+
+/* Whether the value lies so near the middle of two floats that this arithmetic, in doubles,
+ * may round it to the other one.
+ */
+static bool is_middle(double v)
+{
+    uint64_t bits, half = (uint64_t)1 << 28, low = ((uint64_t)1 << 29) - 1;
+    memcpy(&bits, &v, sizeof(bits));
+    return (bits & low) + 1 >= half && (bits & low) <= half + 1;
+}
+
+/* The same text as the loop in str_from_f32() finds, for numbers of common size; false: a
+ * rounding is too near to tell, or no text of so few digits reads back.
+ */
+static bool fast_f32(float v, char *out)
+{
+    double x = fabs((double)v);
+    int exponent = -4;
+    if (!(x >= (double)FAST_LEAST && x < (double)FAST_MOST))
+        return false;
+    while (x >= (exponent < -1 ? 1 / tens[-exponent - 1] : tens[exponent + 1]))
+        exponent++;
+    for (int digits = FLT_DIG; digits <= 9; digits++) {
+        int places = digits - 1 - exponent;
+        double m = x * tens[places], whole = rint(m);
+        double back = whole / tens[places];
+        if (fabs(fabs(m - whole) - 0.5) < 1e-6 || is_middle(back) ||
+            whole >= tens[digits])
+            return false;
+        if ((float)back == fabsf(v)) {
+            put_decimal(v < 0, (int64_t)whole, places, out);
+            return true;
+        }
+    }
+    return false;
+}
+
 void str_from_f32(float v, char *out)
 {
     if (special_number((double)v, out) ||
-        (fabsf(v) < 1e7f && whole_number((double)v, out)))
+        (fabsf(v) < 1e7f && whole_number((double)v, out)) || fast_f32(v, out))
         return;
     for (int digits = fabsf(v) < FLT_MIN ? 1 : FLT_DIG; digits <= 9; digits++) {
         snprintf(out, 32, "%.*g", digits, (double)v);

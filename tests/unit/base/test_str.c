@@ -2,6 +2,8 @@
 #include "base/str.h"
 
 #include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +70,41 @@ static void shortest_decimals_read_back(void)
     CHECK_STR(text, "3e+38");
     str_from_f64(-INFINITY, text);
     CHECK_STR(text, "-inf");
+}
+
+/* The first of six to nine digits that reads back, as printf writes it. */
+static void slow_f32(float v, char *out)
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(out, 32, "%.*g", digits, (double)v);
+        if (strtof(out, NULL) == v)
+            return;
+    }
+}
+
+static void floats_of_all_sizes_are_the_shortest(void)
+{
+    char text[32], slow[32];
+    uint64_t x = 1;
+    for (int i = 0; i < 300000; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        uint32_t bits = (uint32_t)(x >> 32);
+        float v;
+        if (i % 2) /* of about the size of scores */
+            bits = (bits & 0x807fffffu) | (100 + (bits >> 23) % 50) << 23;
+        if (i % 16 == 3) /* short ones */
+            bits &= 0xfffff000u;
+        memcpy(&v, &bits, sizeof(v));
+        if (!isfinite(v) || v == rintf(v) || fabsf(v) < FLT_MIN)
+            continue;
+        str_from_f32(v, text);
+        slow_f32(v, slow);
+        CHECK_STR(text, slow);
+        float next = nextafterf(0.0625f * (float)(i + 1), 1);
+        str_from_f32(next, text);
+        slow_f32(next, slow);
+        CHECK_STR(text, slow);
+    }
 }
 
 static void distance_counts_edits(void)
@@ -166,6 +203,7 @@ static const struct tap_case cases[] = {
     TAP(integers_are_whole_and_in_range),
     TAP(numbers_are_whole_and_decimal),
     TAP(shortest_decimals_read_back),
+    TAP(floats_of_all_sizes_are_the_shortest),
     TAP(distance_counts_edits),
     TAP(nearest_suggests_only_what_is_near),
     TAP(split_yields_every_part),
