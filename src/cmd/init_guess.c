@@ -306,11 +306,21 @@ static bool is_enumerated(const struct stats_view *v)
            v->max <= 2 * (double)v->distinct;
 }
 
+/* Numbers are floats where they are learned: whole numbers that lie closer together than
+ * floats of their size do would become one, and beyond 2^53 nobody counts anything.
+ */
+static bool floats_merge(const struct stats_view *v)
+{
+    double size = fmax(fabs(v->min), fabs(v->max));
+    double step = (v->max - v->min) / fmax((double)v->distinct - 1, 1);
+    return v->distinct > 1 && (size >= 0x1p53 || step < size * 0x1p-24);
+}
+
 static void guess_integer(struct init_plan *p, struct init_column *c,
                           const struct stats_view *v, const struct init_sample *s,
                           size_t column)
 {
-    bool id = NAMED(c->name, id_words);
+    bool id = NAMED(c->name, id_words) || floats_merge(v);
     bool quantity = NAMED(c->name, number_words);
     if (differs_everywhere(v) && (id || (is_enumerated(v) && !quantity))) {
         init_skip(c, "a different id in nearly every row: a model would learn rows by "

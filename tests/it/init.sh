@@ -127,6 +127,24 @@ raw_files_need_no_edits()
     err_has "note: the first line is taken for data, not for a header; columns are called c0, c1, ..."
 }
 
+numbers_that_floats_merge_are_ids()
+{
+    # Of 50 users, numbered from 9 * 10^18 on; and as many with numbers far apart.
+    awk 'BEGIN { srand(3); print "uid,far,price,click"; for (i = 0; i < 2000; i++) {
+        u = int(rand() * 50); p = rand() * 10
+        printf "90000000000000000%02d,%d00000000000%02d,%.3f,%d\n", u, 100000 + u * 7, u, p, rand() < (u % 5 < 2 ? .8 : .2) } }' >log.csv
+    run "$TRAINYARD" init log.csv
+    status 0
+    run cat pipeline.config
+    out_has 'id_feature { feature_name: "uid"'
+    out_has '"9000000000000000049"'
+    out_has 'id_feature { feature_name: "far"'
+    run "$TRAINYARD" train pipeline.config --patience 3
+    status 0
+    run tail -n 1 log-model/train_eval_result_v2.txt
+    json 'd["auc"] > 0.7'
+}
+
 held_out_rows_are_never_trained_on()
 {
     people 400
@@ -268,7 +286,7 @@ END
     status 0
 }
 
-tap_cases ids_that_are_not_in_the_file_have_a_row_of_their_own criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
+tap_cases numbers_that_floats_merge_are_ids ids_that_are_not_in_the_file_have_a_row_of_their_own criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
     a_number_is_learned_too a_label_that_the_loss_cannot_have_is_refused \
     raw_files_need_no_edits held_out_rows_are_never_trained_on the_latest_rows_are_held_out csv_is_read_as_it_was lists_become_vectors_and_tags \
     what_is_missing_is_said
