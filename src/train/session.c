@@ -84,7 +84,7 @@ static enum rc build_model(struct train_session *s,
         .table_dir = s->options.table_dir,
         .lookup = lookup_of(s),
         .inner = s->shards.total > 1 ? s->options.lookup : NULL,
-        .alone = !training,
+        .alone = !training || s->options.alone,
         .rows = rows,
         .rows_arg = arg};
     return model_create(s->conf, &options, &s->model, err);

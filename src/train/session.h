@@ -43,6 +43,8 @@ struct train_session_options {
     int64_t memory;
     uint64_t seed;
     bool training; /* false: forward only; no optimizers */
+    bool
+        alone; /* no sampler is at work, as outside training: items are rows of the batch */
     bool farm_hash;
     bool no_labels;        /* to predict: labels and sample weights are not wanted */
     bool no_places;        /* messages for others: without places in the config */

@@ -160,6 +160,11 @@ interests_train()
     loss_falls
     trained b --threads 2
     same_checkpoint a/model.ckpt-17 b/model.ckpt-17
+    # Its routing is drawn at every step: an export draws what the checkpoint does.
+    run "$TRAINYARD" export c.config --set model_dir=a --export-dir x
+    status 0
+    run "$TRAINYARD" parity x data/eval
+    status 0
 }
 
 # A tree of three levels: a root, four nodes, all items below them.

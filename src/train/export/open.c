@@ -50,6 +50,15 @@ static enum rc read_columns(struct train_export *x, struct err *err)
     return rc;
 }
 
+/* What a model draws outside training depends on the step: it is that of the checkpoint. */
+static void read_step(struct train_export *x)
+{
+    const struct node *step = node_find(x->manifest.root, "step");
+    int64_t last;
+    if (step && node_i64(step, &last) && last >= 0)
+        x->session->step = (uint64_t)last + 1;
+}
+
 static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
                     const struct device *device, struct diags *diags, struct err *err)
 {
@@ -72,6 +81,8 @@ static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
     }
     if (!rc)
         rc = train_export_get_tensors(x->session, x->dir, err);
+    if (!rc)
+        read_step(x);
     if (!rc)
         rc = read_columns(x, err);
     if (!rc)

@@ -191,8 +191,11 @@ static enum rc train_session(const char *path, struct pool *pool, bool farm_hash
 {
     struct diags diags = {0};
     struct conf_options co = {.kind = &conf_kind_pipeline, .ignore_unknown = true};
-    struct train_session_options so = {
-        .pool = pool, .training = true, .no_labels = true, .farm_hash = farm_hash};
+    struct train_session_options so = {.pool = pool,
+                                       .training = true,
+                                       .alone = true,
+                                       .no_labels = true,
+                                       .farm_hash = farm_hash};
     struct arena a = {0};
     struct ckpt *c = NULL;
     const char *position;
