@@ -110,6 +110,7 @@ struct feature_out {
     const int64_t *step_offsets; /* [steps + 1]; sparse sequences */
     const float *values;         /* dense */
     bool single;                 /* every row has exactly one id */
+    bool alike; /* rows are equal: they were worked out once, from columns of one row */
     struct {
         int64_t n, row; /* ids outside the table, which are 0; the row of the first */
         char value[48]; /* and its column's value there */

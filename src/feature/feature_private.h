@@ -273,6 +273,8 @@ enum rc sink_end_step(struct fg_run *x) MUST_CHECK;
 enum rc sink_end_bare_step(struct fg_run *x) MUST_CHECK; /* without the default */
 enum rc sink_begin(struct fg_run *x, int64_t rows) MUST_CHECK;
 void sink_end_row(struct fg_run *x);
+/* The one row that was made as so many; before sink_finish(). RC_NOMEM. */
+enum rc sink_repeat(struct fg_run *x, int64_t rows) MUST_CHECK;
 void sink_finish(struct fg_run *x);
 
 /* run.c */

@@ -292,9 +292,23 @@ static enum rc op_failed(struct fg_run *x, const char *function, enum rc rc)
     return err_from(x->err, rc, "feature", x->f->info.name, function);
 }
 
+/* Whether all rows are equal because every column that is read has one row for all. */
+static bool reads_one_row(const struct fg_run *x)
+{
+    bool one = x->rows > 1 && !x->mask && x->f->n_in && x->f->sink != SINK_TEXTS;
+    for (size_t i = 0; one && i < x->f->n_in; i++) {
+        const struct fg_input *in = &x->f->in[i];
+        one = !in->feature && (in->is_const || fg_column(x, in)->n == 1);
+    }
+    return one;
+}
+
+/* All rows of the feature, or the one that stands for all. */
 static enum rc run_feature(struct fg_run *x)
 {
-    bool done = false;
+    int64_t rows = x->rows;
+    bool done = false, alike = reads_one_row(x);
+    x->rows = alike ? 1 : rows;
     enum rc rc = sink_begin(x, x->rows);
     if (!rc && x->plan->mode == pc_FgMode_FG_NONE) {
         rc = none_run(x);
@@ -312,6 +326,10 @@ static enum rc run_feature(struct fg_run *x)
         if (rc)
             rc = op_failed(x, "step", rc);
     }
+    x->rows = rows;
+    x->out->alike = alike;
+    if (!rc && alike)
+        rc = sink_repeat(x, rows);
     if (!rc)
         sink_finish(x);
     if (!rc && x->f->bucket.kind == BUCKET_NUM && x->f->sink == SINK_IDS)

@@ -263,6 +263,50 @@ static void finish_texts(struct fg_run *x)
         at[i].p = (const char *)x->st->text_mem.p + (uintptr_t)at[i].p;
 }
 
+/* Behind the first `n` of `size` bytes at m, so many that there are rows * n. */
+static bool repeat(struct feature_mem *m, int64_t n, int64_t rows, size_t size)
+{
+    size_t have = (size_t)n * size, all = have * (size_t)rows;
+    if (!feature_mem_room(m, (size_t)(n * rows), size))
+        return false;
+    for (size_t more; have && have < all; have += more) {
+        more = have < all - have ? have : all - have;
+        memcpy((char *)m->p + have, m->p, more);
+    }
+    return true;
+}
+
+/* Offsets behind the first `n`, which start at 0; `of` is how far those of a row go. */
+static bool repeat_offsets(struct feature_mem *m, int64_t n, int64_t rows, int64_t of)
+{
+    if (!feature_mem_room(m, (size_t)(n * rows) + 1, sizeof(int64_t)))
+        return false;
+    int64_t *at = m->p;
+    for (int64_t i = n; i < n * rows; i++)
+        at[i + 1] = at[i + 1 - n] + of;
+    return true;
+}
+
+enum rc sink_repeat(struct fg_run *x, int64_t rows)
+{
+    struct feature_out *o = x->out;
+    bool ids = x->f->sink == SINK_IDS;
+    bool ok = ids ? repeat(&o->own_ids, x->n, rows, sizeof(int64_t))
+                  : repeat(&o->own_values, x->n, rows, sizeof(float));
+    if (ok && ids && x->f->weighted)
+        ok = repeat(&o->own_weights, x->n, rows, sizeof(float));
+    ok = ok && repeat_offsets(&o->own_offsets, 1, rows, x->n);
+    if (ok && x->f->sequence)
+        ok = repeat_offsets(&o->own_step, o->steps, rows, x->n) &&
+             repeat_offsets(&o->own_seq, 1, rows, o->steps);
+    if (!ok)
+        return fg_nomem(x);
+    x->n *= rows;
+    o->steps *= rows;
+    o->rows = rows;
+    return RC_OK;
+}
+
 void sink_finish(struct fg_run *x)
 {
     struct feature_out *o = x->out;

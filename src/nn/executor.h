@@ -46,6 +46,8 @@ struct executor_ops {
     bool (*coded)(struct graph *g, struct nn_val *v, int64_t col, int64_t width,
                   int64_t n);
     void (*codes)(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
+    /* Ops whose inputs are nn_val.alike are worked out once, outside training. */
+    bool alike;
     /* Optional: ops of a planned graph that the host runs for the device, which costs
      * copies: how many, and the first of them in names[max].
      */

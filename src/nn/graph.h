@@ -214,6 +214,14 @@ struct nn_code_ids {
     const int64_t *offsets; /* row r: ids[offsets[r]] to offsets[r + 1]; NULL: ids[r] */
 };
 void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
+/* For the batch at hand: all its rows of the input v are equal, so that ops which read
+ * nothing else are worked out once (a user beside many candidates). The first row, or
+ * those of the first row of the batch, is all that need be filled. Returns false when the
+ * device makes nothing of it: then all rows are to be filled.
+ */
+bool graph_alike(struct graph *g, struct nn_val *v);
+/* Whether it would. */
+bool graph_takes_alike(const struct graph *g);
 /* As last set. */
 const struct nn_batch_rows *graph_batch_rows(const struct graph *g);
 /* Values live in the memory of the graph's device; these reach them from the host. What

@@ -20,6 +20,8 @@ struct nn_val {
     bool reached;       /* a loss depends on it */
     bool kept;          /* readable after the pass: an input, output or loss */
     int n_uses;
+    bool alike;  /* all rows of this batch are equal: graph_alike(), and what follows */
+    bool spread; /* and somebody reads more than the first */
     struct nn_cpu_coded *coded; /* of an input: the executor's, in the arena; or NULL */
     /* Decided by the executor's plan(). */
     enum dtype dtype; /* of its rows and those of its gradient */

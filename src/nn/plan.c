@@ -348,8 +348,10 @@ static void bind_op(struct graph *g, struct op_node *n)
 
 void graph_bind(struct graph *g)
 {
-    for (size_t i = 0; i < g->vals.n; i++)
+    for (size_t i = 0; i < g->vals.n; i++) {
+        g->vals.at[i]->alike = false;
         bind_val(g, g->vals.at[i]);
+    }
     for (size_t i = 0; i < g->ops.n; i++)
         bind_op(g, g->ops.at[i]);
     if (g->executor->rows)

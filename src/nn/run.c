@@ -58,6 +58,17 @@ bool nn_coded(struct graph *g, struct nn_val *v, int64_t col, int64_t width, int
     return v && g->executor->coded && g->executor->coded(g, v, col, width, n);
 }
 
+bool graph_takes_alike(const struct graph *g)
+{
+    return g->executor->alike;
+}
+
+bool graph_alike(struct graph *g, struct nn_val *v)
+{
+    v->alike = g->executor->alike;
+    return v->alike;
+}
+
 void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids)
 {
     if (v->coded)

@@ -37,6 +37,11 @@ struct train_feed {
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct train_sessions sessions;
     const struct feature_batch *batch; /* taken; borrowed */
+    /* What has equal rows in this batch: inputs, and values of the graph with all of theirs. */
+    bool shares;       /* it is asked for */
+    bool *alike;       /* [m->inputs.n] */
+    bool *whole;       /* [m->embedded.n] */
+    size_t *output_at; /* [m->inputs.n]: of m->embedded */
     struct nn_batch_rows rows;
     struct train_feed_uneven uneven;
 };
@@ -54,6 +59,9 @@ void train_feed_destroy(struct train_feed *f)
         mem_free(f->axis_offsets[i]);
     mem_free(f->feature_at);
     mem_free(f->fills);
+    mem_free(f->alike);
+    mem_free(f->whole);
+    mem_free(f->output_at);
     mem_free(f->shelves);
     mem_free(f->leader_at);
     mem_free(f->axis_offsets);
@@ -130,6 +138,21 @@ static void find_last(struct train_feed *f)
     }
 }
 
+/* Which value of the graph each input is a part of. */
+static void find_outputs(struct train_feed *f)
+{
+    const struct model *m = f->m;
+    for (size_t i = 0; i < m->inputs.n; i++) {
+        const struct model_input *in = &m->inputs.at[i];
+        size_t at = 0;
+        while (in->slot < 0 && m->embedded.at[at] != in->val)
+            at++;
+        f->output_at[i] = in->slot < 0 ? at
+                          : in->dense  ? (size_t)m->dense.at[in->slot].slot.output
+                                       : (size_t)lookup_slot(m->lookup, in->slot)->output;
+    }
+}
+
 enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
                           struct train_feed **out, struct err *err)
 {
@@ -139,6 +162,10 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
     f->feature_at = mem_calloc(m->inputs.n + 1, sizeof(*f->feature_at));
     f->fills = mem_calloc(m->inputs.n + 1, sizeof(*f->fills));
     find_last(f);
+    f->alike = mem_calloc(m->inputs.n + 1, sizeof(*f->alike));
+    f->whole = mem_calloc(m->embedded.n + 1, sizeof(*f->whole));
+    f->output_at = mem_calloc(m->inputs.n + 1, sizeof(*f->output_at));
+    find_outputs(f);
     f->shelves = mem_calloc(m->inputs.n + 1, sizeof(*f->shelves));
     f->leader_at = mem_calloc(m->axes.n + 1, sizeof(*f->leader_at));
     f->axis_offsets = mem_calloc(m->axes.n + 1, sizeof(*f->axis_offsets));
@@ -375,7 +402,27 @@ static enum rc lay_out_ids(struct train_feed *f, size_t i, const struct feature_
     return RC_OK;
 }
 
-/* TorchEasyRec looks up a sequence group, its query too, without weights. */
+/* Rows of the input that belong to the first row of the batch. */
+static int64_t first_rows(const struct train_feed *f, const struct model_input *in)
+{
+    bool steps = axis_at(f, in->axis) >= 0;
+    return steps ? f->rows.offsets[in->axis][1] : 1;
+}
+
+/* Whether the input has equal rows: its feature does, and if it is a sequence, so does the
+ * one that leads it.
+ */
+static bool is_alike(const struct train_feed *f, size_t i, const struct feature_batch *b)
+{
+    int64_t axis = axis_at(f, f->m->inputs.at[i].axis);
+    return f->shares && b->rows > 1 && b->at[f->feature_at[i]].alike &&
+           (axis < 0 ||
+            (b->at[f->leader_at[axis]].alike && !f->m->axes.at[axis].extends));
+}
+
+/* TorchEasyRec looks up a sequence group, its query too, without weights. Ids that are the
+ * same in all rows are looked up once.
+ */
 static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_batch *b,
                         struct err *err)
 {
@@ -383,6 +430,8 @@ static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_bat
     enum rc rc = lay_out_ids(f, i, b, err);
     if (in->unweighted)
         slot_of(f, in)->weights = NULL;
+    if (!rc && f->alike[i] && !in->dense)
+        slot_of(f, in)->rows = first_rows(f, in);
     return rc;
 }
 
@@ -645,9 +694,44 @@ enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
     if (!rc)
         note_uneven(f, b);
     for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
+        f->alike[i] = is_alike(f, i, b);
+    for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
         if (f->m->inputs.at[i].slot >= 0)
             rc = set_slot(f, i, b, err);
     return rc;
+}
+
+/* Tells the graph which of its inputs have equal rows. */
+static void tell_alike(struct train_feed *f)
+{
+    const struct model *m = f->m;
+    for (size_t i = 0; i < m->embedded.n; i++)
+        f->whole[i] = f->shares;
+    for (size_t i = 0; i < m->inputs.n; i++)
+        f->whole[f->output_at[i]] &= f->alike[i];
+    for (size_t i = 0; i < m->embedded.n; i++)
+        if (f->whole[i])
+            graph_alike(m->graph, m->embedded.at[i]);
+}
+
+void train_feed_share(struct train_feed *f, bool on)
+{
+    f->shares = on && graph_takes_alike(f->m->graph);
+}
+
+void train_feed_spread(const struct train_feed *f, const struct view *outputs)
+{
+    const struct model *m = f->m;
+    for (size_t i = 0; i < m->inputs.n; i++) {
+        const struct model_input *in = &m->inputs.at[i];
+        if (!f->alike[i] || in->slot < 0 || in->dense || f->whole[f->output_at[i]])
+            continue;
+        const struct view *v = &outputs[f->output_at[i]];
+        int64_t n = first_rows(f, in), col = lookup_slot(m->lookup, in->slot)->col;
+        for (int64_t r = n; r < v->rows; r++)
+            memcpy(view_row(v, r) + col, view_row(v, r - n) + col,
+                   (size_t)in->width * sizeof(float));
+    }
 }
 
 enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
@@ -673,6 +757,7 @@ enum rc train_feed_fill(struct train_feed *f, bool targets, struct err *err)
     for (size_t i = 0; i < m->axes.n; i++)
         if (m->axes.at[i].own || m->axes.at[i].share)
             set_steps(f, i, b);
+    tell_alike(f);
     return targets ? set_targets(f, b, err) : RC_OK;
 }
 

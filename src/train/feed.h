@@ -21,6 +21,15 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
                           struct train_feed **out, struct err *err) MUST_CHECK;
 void train_feed_destroy(struct train_feed *f);
 
+/* From the next batch on: features whose rows are all equal (feature_out.alike) are looked up
+ * once, and what follows from them is worked out once, where the graph's device does so.
+ * Not for training.
+ */
+void train_feed_share(struct train_feed *f, bool on);
+/* Behind lookup_forward(): what was looked up once, to the other rows of values that have
+ * different ones too.
+ */
+void train_feed_spread(const struct train_feed *f, const struct view *outputs);
 /* Lays out the ids of a batch, which must stay as it is until the next call. RC_NOMEM. */
 enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
                         struct err *err) MUST_CHECK;

@@ -33,6 +33,8 @@ static enum rc fill_vectors(struct train_session *s, struct err *err)
     enum rc rc = lookup_forward(m->lookup, s->vectors, err);
     if (!rc)
         rc = model_dense_forward(m, train_feed_dense_ids(s->feed), s->vectors, err);
+    if (!rc)
+        train_feed_spread(s->feed, s->vectors);
     for (size_t i = 0; i < m->embedded.n && !there; i++)
         graph_write_end(m->graph, m->embedded.at[i]);
     return rc;
@@ -196,11 +198,13 @@ struct dist_traffic train_session_traffic(const struct train_session *s)
 enum rc train_session_forward(struct train_session *s, const struct feature_batch *b,
                               bool targets, double *loss, struct err *err)
 {
+    train_feed_share(s->feed, !targets && !s->model->lookup->ops->on_device);
     enum rc rc = train_feed_take(s->feed, b, err);
     if (!rc)
         rc = train_feed_fill(s->feed, targets, err);
     if (!rc)
         rc = look_up(s, false, err);
+    train_feed_share(s->feed, false);
     return rc ? rc : run_forward(s, false, targets ? loss : NULL, err);
 }
 

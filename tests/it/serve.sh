@@ -197,6 +197,31 @@ END
     finish
 }
 
+# What is said once of the user counts as what every item says.
+a_user_is_worked_out_once()
+{
+    models a 0.02
+    serve --model xa
+    for user in '"user_id":7,"click_50_seq__cate_id":"3|9|3|27"' '"user_id":7,"click_50_seq__cate_id":""' \
+        '"user_id":2000000,"click_50_seq__cate_id":null'; do
+        python3 - "$user" >bodies <<'PY'
+import json, sys
+user = json.loads('{' + sys.argv[1] + '}')
+items = [{'price': k / 9, 'cate_id': k % 40} for k in range(150)]
+print(json.dumps({'user': user, 'items': items}))
+print(json.dumps({'items': [user | i for i in items]}))
+PY
+        post "$(sed -n 1p bodies)"
+        cp .out once
+        post "$(sed -n 2p bodies)"
+        out_has '"items": 150'
+        diff once .out >.diff || fail "$(head -c 300 .diff)"
+    done
+    curl -s "$url/metrics" >.out
+    out_has 'trainyard_values_outside_total{feature="user_id"} 300'
+    finish
+}
+
 an_item_without_the_column_takes_the_value_of_the_user()
 {
     models m 0.01
@@ -336,7 +361,7 @@ a_link_is_watched()
     finish
 }
 
-tap_cases scores_are_those_of_predict bad_requests_are_told_what_is_wrong \
+tap_cases scores_are_those_of_predict a_user_is_worked_out_once bad_requests_are_told_what_is_wrong \
     every_item_is_checked_and_named an_item_without_the_column_takes_the_value_of_the_user \
     a_score_that_is_no_number_is_an_error_of_its_item \
     a_token_is_asked_for a_new_version_takes_over_under_load a_link_is_watched

@@ -270,7 +270,7 @@ static void norm_grads(const struct op_run *r)
 }
 
 const struct nn_cpu_op nn_cpu_batch_norm = {
-    .flags = CPU_STRIDED,
+    .flags = CPU_STRIDED | CPU_SYNC_TRAINING,
     .setup = norm_setup,
     .teardown = norm_teardown,
     .sync_forward = norm_sync_forward,

@@ -112,6 +112,7 @@ static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 const struct nn_cpu_op nn_cpu_capsule_routing = {
+    .flags = CPU_DRAWS,
     .forward = routing_forward,
 };
 

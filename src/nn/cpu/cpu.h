@@ -15,6 +15,9 @@
  * - grads: all rows are there; ADDS to the parameters' gradients. Cut it by units of the
  *   result or with pool_reduce, so that threads do not change the sum.
  *
+ * Where all rows of an op's inputs are equal (graph_alike()), forward() is called for the
+ * first row only, and the executor copies it to those who read more.
+ *
  * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
  * nn_cpu_rows() translates. None of them allocates; loops are kernels of tensor/.
  */
@@ -27,6 +30,10 @@
 enum nn_cpu_flags {
     CPU_WRITES = 1,  /* backward looks at d_in_fresh; else the executor zeroes first */
     CPU_STRIDED = 2, /* outputs may have ld > width: they can be placed inside a concat */
+    CPU_DRAWS =
+        4, /* outside training too, rows with equal inputs may come out different */
+    CPU_SYNC_TRAINING =
+        8, /* rows depend on others, for which sync_forward is, in training only */
 };
 
 /* What an op can do with rows of bf16 (struct view). */

@@ -50,6 +50,7 @@ const struct executor_ops nn_cpu_executor = {
     .scale = nn_cpu_scale_rows,
     .coded = nn_cpu_accept_codes,
     .codes = nn_cpu_set_codes,
+    .alike = true,
     .params = &nn_cpu_params,
 };
 

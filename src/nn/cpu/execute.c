@@ -71,6 +71,36 @@ static void forward_tile(void *arg, int64_t begin, int64_t end, int64_t chunk)
         nn_cpu_op_of(p->g->ops.at[i])->forward(&p->g->ops.at[i]->run, begin, end);
 }
 
+/* The same where some values are alike in all rows: forward_alike() has made them. */
+static void forward_others(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    const struct pass *p = arg;
+    for (size_t i = p->group.from; i < p->group.to; i++)
+        if (!nn_cpu_is_alike(p->g->ops.at[i]))
+            nn_cpu_op_of(p->g->ops.at[i])->forward(&p->g->ops.at[i]->run, begin, end);
+}
+
+/* In a group all values are alive: which op comes first is free but for what they read. */
+static void forward_alike(const struct pass *p)
+{
+    for (size_t i = p->group.from; i < p->group.to; i++) {
+        const struct op_node *n = p->g->ops.at[i];
+        if (!nn_cpu_is_alike(n))
+            continue;
+        nn_cpu_op_of(n)->forward(&n->run, 0, 1);
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k]->spread)
+                nn_cpu_spread(p->g, n->out[k]);
+    }
+}
+
+static void spread_inputs(const struct graph *g)
+{
+    for (size_t i = 0; i < g->vals.n; i++)
+        if (!g->vals.at[i]->by && g->vals.at[i]->spread)
+            nn_cpu_spread(g, g->vals.at[i]);
+}
+
 static void zero_rows(const struct graph *g, const struct view *v, int axis,
                       int64_t begin, int64_t end)
 {
@@ -145,12 +175,18 @@ void nn_cpu_run_forward(struct graph *g)
     if (!plan->begun)
         pool_for(g->env.pool, (int64_t)g->ops.n, 1, begin_ops, g);
     plan->begun = g->options.fixed;
+    bool alike = !g->env.training && nn_cpu_mark_alike(g);
+    if (alike)
+        spread_inputs(g);
     for (size_t i = 0; i < plan->forward.n; i++) {
         struct pass p = {g, plan->forward.at[i]};
         const struct op_node *first = g->ops.at[p.group.from];
         if (nn_cpu_op_of(first)->sync_forward)
             nn_cpu_op_of(first)->sync_forward(&first->run);
-        pool_for(g->env.pool, g->env.rows.n[AXIS_BATCH], plan->tile, forward_tile, &p);
+        if (alike)
+            forward_alike(&p);
+        pool_for(g->env.pool, g->env.rows.n[AXIS_BATCH], plan->tile,
+                 alike ? forward_others : forward_tile, &p);
     }
     sum_losses(g);
 }

@@ -246,6 +246,10 @@ static void open_questions(void)
          "x i64 5 / N", "v 5 0, S 1 1"},
         /* one row stands for all */
         {HASH DEF(""), "x str abc^efg\ny i64 1 / 2", "v 33 44 33 44, L 2 2"},
+        {"sequence_id_feature { feature_name: 'f' expression: 'item:x' embedding_dim: 4 "
+         "sequence_length: 3 num_buckets: 9 separator: ',' value_dim: 0 }",
+         "x str 1,2;3;4;5\ny i64 1 / 2 / 3",
+         "v 1 2 3 4 1 2 3 4 1 2 3 4, L 4 4 4, S 3 3 3, K 2 1 1 2 1 1 2 1 1"},
         {COMBO "hash_bucket_size: 100 }", "uid str ua\niid str ia / ib / N",
          "v 37 90, L 1 1 0"},
     };
