@@ -6,8 +6,8 @@ import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, href, route, setQuery } from "./router";
 import { bytes, clock, duration, ms, number, plain, stamp, value } from "./format";
-import { Ago, Command, Facts, Failure, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
-import { ENDED, lasted, type Job } from "./jobs";
+import { Ago, Command, Facts, Lasted, Failure, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
+import { ENDED, type Job } from "./jobs";
 import { LogView } from "./log";
 import { MetricsOf } from "./runs";
 import { JobTraining } from "./training";
@@ -181,7 +181,7 @@ function Overview({ job }: { job: JobDetail }) {
             [t("common.created"), stamp(ms(job.created))],
             [t("job.started"), stamp(ms(job.started))],
             [t("job.finished"), stamp(ms(job.finished))],
-            [t("common.duration"), lasted(job) ? duration(lasted(job)) : "–"],
+            [t("common.duration"), <Lasted from={ms(job.started)} to={ms(job.finished)} />],
             [t("job.exit"), s.exit ? (s.exit.signal ? `SIG ${s.exit.signal}` : s.exit.code) : "–"],
           ]} />
         </section>

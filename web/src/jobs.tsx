@@ -6,8 +6,8 @@ import { get, may, query } from "./api";
 import { t, type Key } from "./i18n";
 import { useLive } from "./live";
 import { href, route, setQuery } from "./router";
-import { duration, ms, plain } from "./format";
-import { Ago, Empty, Failure, Loading, Page, State, Table } from "./ui";
+import { ms, plain } from "./format";
+import { Ago, Lasted, Empty, Failure, Loading, Page, State, Table } from "./ui";
 
 export interface Job {
   id: string;
@@ -56,11 +56,6 @@ export function Trials({ usual }: { usual: boolean }) {
   return <label class="check"><input type="checkbox" checked={withTrials(usual)} onChange={(e) => change(e.currentTarget.checked)} /> {t("jobs.trials")}</label>;
 }
 
-export function lasted(j: Job): number {
-  const from = ms(j.started);
-  return from ? (ms(j.finished) || Date.now()) - from : 0;
-}
-
 export function jobLink(j: { id: string; name: string }) {
   return <a href={href(["jobs", j.id])}>{plain(j.name) || j.id}</a>;
 }
@@ -76,7 +71,7 @@ function JobRows({ jobs }: { jobs: Job[] }) {
           <td class="num">{j.workers}</td>
           <td>{plain(j.queue)}</td>
           <td class="num">{j.priority}</td>
-          <td class="num">{lasted(j) ? duration(lasted(j)) : "–"}</td>
+          <td class="num"><Lasted from={ms(j.started)} to={ms(j.finished)} /></td>
           <td class="num"><Ago at={ms(j.created)} /></td>
         </tr>
       ))}

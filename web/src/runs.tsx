@@ -6,10 +6,10 @@ import { get, query } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href, route, setQuery } from "./router";
-import { duration, ms, plain, value } from "./format";
-import { Ago, Empty, Failure, Loading, Page, State, Table } from "./ui";
+import { ms, plain, value } from "./format";
+import { Ago, Lasted, Empty, Failure, Loading, Page, State, Table } from "./ui";
 import { Chart, type Curve } from "./chart";
-import { ENDED, TRIAL, Trials, lasted, withTrials, type Job } from "./jobs";
+import { ENDED, TRIAL, Trials, withTrials, type Job } from "./jobs";
 import type { Training } from "./training";
 import type { JobDetail } from "./job";
 
@@ -250,7 +250,7 @@ export function Runs() {
                 <td><a href={href(["jobs", j.id], { tab: "metrics" })}>{plain(j.name) || j.id}</a></td>
                 <td><State of={j.state} /></td>
                 <td>{plain(j.owner)}</td>
-                <td class="num">{duration(lasted(j))}</td>
+                <td class="num"><Lasted from={ms(j.started)} to={ms(j.finished)} /></td>
                 <td class="num"><Ago at={ms(j.created)} /></td>
               </tr>
             ))}

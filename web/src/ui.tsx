@@ -2,7 +2,7 @@
 // Parts that all pages share. Data is only ever text or an attribute's value here.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { signal } from "@preact/signals";
+import { signal, useComputed, useSignal } from "@preact/signals";
 import { ApiError } from "./api";
 import { t, type Key } from "./i18n";
 import { plain, stamp, duration } from "./format";
@@ -33,11 +33,31 @@ export function State({ of }: { of: string }) {
   );
 }
 
+/** Goes on while somebody looks: only what shows a time is drawn again. */
+const now = signal(Date.now());
+const tick = () => {
+  if (!document.hidden) now.value = Date.now();
+};
+setInterval(tick, 1000);
+document.addEventListener("visibilitychange", tick);
+
+/** How long something that goes on has lasted, since `from`, and what has ended. */
+export function Lasted({ from, to }: { from: number; to: number }) {
+  const span = useSignal([from, to]);
+  if (span.peek()[0] !== from || span.peek()[1] !== to) span.value = [from, to];
+  const text = useComputed(() => (span.value[0] ? duration((span.value[1] || now.value) - span.value[0]!) : "–"));
+  return <>{text}</>;
+}
+
 /** A moment, with the whole of it on demand. */
 export function Ago({ at }: { at: number }) {
+  const when = useSignal(at);
+  when.value = at;
+  const text = useComputed(() => {
+    const past = now.value - when.value;
+    return past < 0 ? t("common.in", { time: duration(-past) }) : t("common.ago", { time: duration(past) });
+  });
   if (!at) return <span class="dim">–</span>;
-  const past = Date.now() - at;
-  const text = past < 0 ? t("common.in", { time: duration(-past) }) : t("common.ago", { time: duration(past) });
   return <time dateTime={new Date(at).toISOString()} title={stamp(at)}>{text}</time>;
 }
 

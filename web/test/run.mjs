@@ -290,6 +290,28 @@ const tasks = {
     await until("no trial", async () => (await page.locator("tbody tr", { hasText: "one-of-many-trials" }).count()) === 0);
     await row("deepfm-criteo").waitFor();
   },
+  async a_zoom_stays_while_values_come() {
+    const j = await yard.submit({ name: "slow", command: "for i in $(seq 1 300); do echo ::trainyard step=$i loss=0.$i; sleep 0.05; done" });
+    await open(`#/jobs/${j.id}?tab=metrics`);
+    const plot = page.locator(".chart", { hasText: "loss" }).locator(".plot");
+    const range = async () => (await plot.getAttribute("data-range"))?.split(" ").map(Number) ?? [0, 0];
+    await until("some values", async () => (await range())[1] > 20);
+    const first = await range();
+    await until("more of them, in the same plot", async () => (await range())[1] > first[1]);
+    const box = await plot.locator(".u-over").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 50, { steps: 5 });
+    await page.mouse.up();
+    const zoomed = await until("a zoom", async () => ((await range())[0] > 2 ? range() : undefined));
+    const told = await page.locator(".chart .sr").first().textContent();
+    await until("newer values", async () => (await page.locator(".chart .sr").first().textContent()) !== told);
+    await page.waitForTimeout(100);
+    assert.deepEqual(await range(), zoomed, "the zoom is gone");
+    await page.mouse.dblclick(box.x + box.width * 0.5, box.y + 50);
+    await until("all of it", async () => (await range())[0] <= 1);
+    await yard.ask("POST", `/jobs/${j.id}/stop`, { force: true });
+  },
   async compare_runs_of_directories() {
     await open("#/runs");
     await page.getByLabel("Choose the run one").check();
@@ -323,8 +345,11 @@ const tasks = {
     let asked = 0;
     const note = (r) => (asked += /api\/v1\/(jobs|counts)/.test(r.url()) ? 1 : 0);
     page.on("request", note);
+    const ages = () => page.locator("tbody time").allTextContents();
+    const before = await ages();
     await page.waitForTimeout(5000);
     assert.equal(asked, 0, "the page polls");
+    assert.notDeepEqual(await ages(), before, "ages stand still while nothing changes");
     await yard.submit({ name: "told", command: "true" });
     await row("told").getByText("Succeeded").waitFor();
     page.off("request", note);
