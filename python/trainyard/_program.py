@@ -109,7 +109,7 @@ def _listen(stream: IO[bytes], said: List[str], to: Optional[IO[str]], heard: Op
         text = line.decode(errors="replace")
         said.append(text)
         raised = errors.is_error(text) or (raised and text.startswith((" ", "\t")))
-        if to and not raised and not errors.is_count(text):
+        if to and not raised and not errors.is_aside(text):
             to.write(text)
             to.flush()
         if heard:

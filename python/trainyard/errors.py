@@ -162,14 +162,20 @@ def parse(text: str) -> List[Problem]:
     return found
 
 
-def keywords(text: str) -> str:
-    """Options of the command as keyword arguments.
+def keywords(text: str, arguments: Optional[Mapping[str, str]] = None) -> str:
+    """Options of the command as keyword arguments; `arguments` have other names.
 
     >>> keywords("use --continue to go on, or say --overwrite; unknown option '--epoch-count'")
     "use continue_=True to go on, or say overwrite=True; unknown option 'epoch_count='"
+    >>> keywords("say --out or --holdout", {"out": "path"})
+    'say path= or holdout='
     """
     text = text.replace("--continue", "continue_=True").replace("--overwrite", "overwrite=True").replace("--edit-config-json", "set")
-    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_") + "=", text)
+
+    def named(found: "re.Match[str]") -> str:
+        name = found[1].replace("-", "_")
+        return (arguments or {}).get(name, name) + "="
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", named, text)
 
 
 def is_error(line: str) -> bool:
@@ -178,9 +184,13 @@ def is_error(line: str) -> bool:
     return bool(match and match["severity"] == "error")
 
 
-def is_count(line: str) -> bool:
-    """How many errors there were."""
-    return re.match(r"^\d+ errors?(?:, \d+ warnings?)?$", line.strip()) is not None
+def is_aside(line: str) -> bool:
+    """How many errors there were, and what a shell shows of the command.
+
+    >>> is_aside("2 errors, 1 warning"), is_aside("see `trainyard train --help`"), is_aside("step 1")
+    (True, True, False)
+    """
+    return re.match(r"^(?:\d+ errors?(?:, \d+ warnings?)?|see `trainyard .*--help`)$", line.strip()) is not None
 
 
 def _said(problem: Problem) -> str:

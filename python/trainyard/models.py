@@ -187,7 +187,8 @@ def _call(args: List[str], place: str, show: bool = False, answer: bool = False,
             print("training was interrupted; continue_=True goes on from its last checkpoint", file=sys.stderr)
         raise
     except TrainyardError as e:
-        raise e.reworded(lambda text: keywords(frames.named(text, place))) from None
+        arguments = {**_ARGUMENTS, **(_INPUTS if args[0] == "train" else dict.fromkeys(_INPUTS, "data"))}
+        raise e.reworded(lambda text: keywords(frames.named(text, place), arguments)) from None
 
 
 def _table_of(data: Any, call: Callable[[], Any]) -> Any:

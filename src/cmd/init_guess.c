@@ -379,6 +379,19 @@ static enum init_clock clock_of(const struct init_column *c, const struct stats_
     return INIT_CLOCK_NONE;
 }
 
+/* Plain numbers that count from 1970 stay as they are: formulas divide them, so that rows
+ * which come later need no change.
+ */
+static int64_t ticks_of(const struct type *t, enum init_clock clock)
+{
+    static const int64_t per_second[] = {[INIT_CLOCK_SECONDS] = 1,
+                                         [INIT_CLOCK_MILLIS] = 1000,
+                                         [INIT_CLOCK_MICROS] = 1000000,
+                                         [INIT_CLOCK_NANOS] = 1000000000};
+    bool plain = clock_of_type(t) == INIT_CLOCK_NONE;
+    return plain && (size_t)clock < ARRAY_LEN(per_second) ? per_second[clock] : 0;
+}
+
 static bool is_word(const char *s)
 {
     bool ok = isalpha((unsigned char)*s) || *s == '_';
@@ -533,6 +546,7 @@ static void guess_column(struct init_plan *p, size_t i, const struct init_seen *
     stats_view(seen->stats, i, &v);
     c->type = v.type->id;
     c->clock = clock_of(c, &v, seen->sample, i);
+    c->ticks = ticks_of(v.type, c->clock);
     if (v.n_null == v.n)
         init_skip(c, "empty in every row");
     else if (v.distinct == 1 && v.n_null == 0)

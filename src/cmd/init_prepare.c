@@ -21,8 +21,7 @@ static enum change change_of(const struct init_column *c, const struct type *t)
 {
     if (c->use == INIT_LABEL && c->one)
         return LABEL_TEXT;
-    if (c->clock != INIT_CLOCK_NONE && c->clock != INIT_CLOCK_SECONDS &&
-        c->use != INIT_LABEL)
+    if (c->clock != INIT_CLOCK_NONE && !c->ticks && c->use != INIT_LABEL)
         return TIME;
     return t->id == TYPE_STR    ? TIDY
            : t->id == TYPE_BOOL ? BOOLEAN

@@ -133,8 +133,10 @@ struct init_column {
     size_t n_limits;
     uint64_t exact;
     const char *missing;
-    const char *bin_name, *exact_name;    /* features beside the one called `name` */
-    enum init_clock clock;                /* of dates, whatever they are used for */
+    const char *bin_name, *exact_name; /* features beside the one called `name` */
+    enum init_clock clock;             /* of dates, whatever they are used for */
+    int64_t
+        ticks; /* per second, of a clock of plain numbers, which stays; 0: seconds are made of it */
     const char *hour_name, *weekday_name; /* of INIT_TIME; NULL: tells nothing */
     const char *one, *zero; /* texts of a label that stand for 1 and 0; NULL: a number */
 };

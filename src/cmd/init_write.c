@@ -110,13 +110,14 @@ static void beside_number(struct buf *out, const struct init_column *c, const ch
 }
 
 static void time_feature(struct buf *out, const struct init_column *c, const char *name,
-                         const char *before, const char *behind, int values)
+                         int64_t seconds, const char *behind, int values)
 {
     struct buf text;
     if (!name)
         return;
     buf_init(&text, 1 << 16);
-    buf_printf(&text, "%s%s%s", before, c->column, behind);
+    buf_printf(&text, "mod(floor(%s/%jd)%s,%d)", c->column,
+               (intmax_t)(seconds * (c->ticks ? c->ticks : 1)), behind, values);
     buf_puts(out, "feature_configs {\n  expr_feature {");
     text_field(out, "feature_name", name);
     text_field(out, "expression", buf_str(&text));
@@ -133,9 +134,9 @@ static void time_feature(struct buf *out, const struct init_column *c, const cha
 static void time_features(struct buf *out, const struct init_column *c)
 {
     buf_printf(out, "# %s: %s\n", c->name, c->why);
-    time_feature(out, c, c->hour_name, "mod(floor(", "/3600),24)", 24);
+    time_feature(out, c, c->hour_name, 3600, "", 24);
     /* 1970-01-01 was a Thursday: 0 is Sunday */
-    time_feature(out, c, c->weekday_name, "mod(floor(", "/86400)+4,7)", 7);
+    time_feature(out, c, c->weekday_name, 86400, "+4", 7);
 }
 
 static void separator(struct buf *out, const char *field, char sep)

@@ -82,7 +82,8 @@ class Models(Case):
         run = trainyard.train(config, show=False, patience=2, threads=1)
         self.assertGreater(run.metrics["global_step"], 0)
         self.assertEqual(len(run.export("export").score(rows(5, 2))["probs"]), 5)
-        for more, text in (({}, "overwrite=True"), ({"path": "b.config", "label": "clickd"}, "there is no column 'clickd'")):
+        for more, text in (({}, "say overwrite=True to replace it, or path="),
+                           ({"path": "b.config", "label": "clickd"}, "there is no column 'clickd'")):
             with self.assertRaises(trainyard.DataError) as caught:
                 trainyard.init(rows(300, 1), **{"path": "first.config", **more})
             self.assertIn(text, str(caught.exception))
@@ -346,6 +347,12 @@ class Models(Case):
         self.assertNotEqual([f32(p) for p in model.score(moved)["probs"]], want, "the times matter")
         with self.assertRaisesRegex(trainyard.DataError, "'yesterday' is not a number"):
             model.score([{**row, "at": "yesterday"} for row in raw(5, 2)])
+        millis = [{"at": 1704067200000 + row["item_id"] * 3600000 + i, "age": row["age"], "clicked": row["item_id"] % 2}
+                  for i, row in enumerate(rows(3000, 1))]
+        clocks = trainyard.init(millis, "clock.config", label="clicked", show=False)
+        counted = trainyard.train(clocks, show=False, patience=2, threads=1)
+        self.assertGreater(counted.metrics["auc"], 0.9)
+        self.assertGreater(counted.evaluate(millis[:1000])["auc"], 0.9, "milliseconds come as they are")
         tidy = trainyard.init([{k: v for k, v in row.items() if k != "at"} for row in raw(3000, 1, "{}")], "tidy.config",
                               label="clicked", show=False)
         self.assertFalse(tidy.data_config.tidy_text)
