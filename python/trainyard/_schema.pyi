@@ -3332,6 +3332,8 @@ class STU(Message):
     """semi-local attention: first tokens that all see; 0 or unset: off"""
     scaling_seqlen: int
     """length that scores are divided by; below 0: the model's max_seq_len"""
+    relative_position_buckets: int
+    """distances of two tokens that have a learnt bias of their scores; the last stands for all beyond; 0 or unset: none; an extension of Trainyard (0..1048576)"""
 
 
 class GRPositionalEncoder(Message):
