@@ -347,7 +347,7 @@ class Models(Case):
         self.assertNotEqual([f32(p) for p in model.score(moved)["probs"]], want, "the times matter")
         with self.assertRaisesRegex(trainyard.DataError, "'yesterday' is not a number"):
             model.score([{**row, "at": "yesterday"} for row in raw(5, 2)])
-        millis = [{"at": 1704067200000 + i * 1800000, "age": row["age"], "clicked": i // 2 % 2} for i, row in enumerate(rows(3000, 1))]
+        millis = [{"ts": 1704067200000 + i * 1800000, "age": row["age"], "clicked": i // 2 % 2} for i, row in enumerate(rows(3000, 1))]
         clocks = trainyard.init(millis, "clock.config", label="clicked", show=False)
         counted = trainyard.train(clocks, show=False, patience=2, threads=1)
         self.assertGreater(counted.metrics["auc"], 0.9)
