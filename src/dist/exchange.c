@@ -44,10 +44,12 @@ void dist_exchange_init(struct dist_exchange *x, const struct dist_units *units,
 
 void dist_exchange_release(struct dist_exchange *x)
 {
-    struct dist_room *rooms[] = {&x->give, &x->take, &x->order,       &x->starts,
-                                 &x->sent, &x->got,  &x->own_vectors, &x->own_sums};
+    struct dist_room *rooms[] = {
+        &x->give,  &x->take,  &x->order,       &x->starts,   &x->sent,     &x->got,
+        &x->twins, &x->seats, &x->own_vectors, &x->own_sums, &x->fresh[0], &x->fresh[1]};
     for (int u = 0; x->asked && u < x->units->n; u++) {
         mem_free(x->asked[u].ids_room.at);
+        mem_free(x->asked[u].again_room.at);
         mem_free(x->asked[u].vectors_room.at);
         mem_free(x->asked[u].sums_room.at);
     }
@@ -77,7 +79,10 @@ static enum rc reserve_ids(struct dist_exchange *x, int unit, int64_t n, struct 
 {
     struct dist_asked *a = &x->asked[unit];
     enum rc rc = reserve(&a->ids_room, n, sizeof(int64_t), err);
+    if (!rc)
+        rc = reserve(&a->again_room, n, 1, err);
     a->ids = a->ids_room.at;
+    a->again = a->again_room.at;
     return rc;
 }
 
@@ -174,6 +179,13 @@ static int64_t width_of(const struct dist_exchange *x, int unit, enum content wh
     return what == VECTORS && x->owners[unit].copies ? 0 : x->units->at[unit].dim;
 }
 
+/* Ids that a message tells of. */
+static const struct dist_room *counts_of(const struct dist_exchange *x, bool theirs,
+                                         enum content what)
+{
+    return what == VECTORS ? &x->fresh[theirs] : theirs ? &x->take : &x->give;
+}
+
 /* Elements of a message to (`theirs` false) or from rank r, without its front. */
 static int64_t message(const struct dist_exchange *x, bool theirs, int rank,
                        enum content what)
@@ -181,7 +193,7 @@ static int64_t message(const struct dist_exchange *x, bool theirs, int rank,
     int64_t n = 0;
     int parts = theirs ? x->parts[rank] : x->n_shards;
     for (int u = 0; u < x->units->n; u++) {
-        const int64_t *c = counts_at(theirs ? &x->take : &x->give, x, theirs, rank, u);
+        const int64_t *c = counts_at(counts_of(x, theirs, what), x, theirs, rank, u);
         for (int s = 0; s < parts; s++)
             n += c[s] * width_of(x, u, what);
     }
@@ -222,7 +234,7 @@ static enum rc measure(struct dist_exchange *x, enum content what, int64_t front
  */
 struct walk {
     int rank, unit, shard;
-    int64_t n;             /* ids */
+    int64_t n, fresh;      /* ids; those whose vectors travel */
     const uint32_t *order; /* of this rank's use: which of them */
 };
 typedef void walk_fn(struct dist_exchange *x, const struct walk *w, void *message);
@@ -248,10 +260,13 @@ static void walk(struct dist_exchange *x, bool theirs, walk_fn *fn, unsigned cha
             for (int s = 0; s < (theirs ? x->parts[r] : x->n_shards); s++) {
                 struct walk w = {.rank = r, .unit = u, .shard = s};
                 w.n = counts_at(theirs ? &x->take : &x->give, x, theirs, r, u)[s];
+                w.fresh = counts_at(&x->fresh[theirs], x, theirs, r, u)[s];
                 w.order = theirs && !self ? NULL : order_at(x, r, u, s);
                 fn(x, &w, self ? NULL : at);
                 if (!self)
-                    at += (size_t)(w.n * width_of(x, u, what)) * size_of(x, what);
+                    at += (size_t)((what == VECTORS ? w.fresh : w.n) *
+                                   width_of(x, u, what)) *
+                          size_of(x, what);
             }
     }
 }
@@ -318,27 +333,102 @@ static void note_use(struct dist_exchange *x, int unit, int shard, int64_t at)
     }
 }
 
-static enum rc sort_uses(struct dist_exchange *x, struct err *err)
+/* Where a shard of this rank has an id first; shard -1: here. */
+struct twin {
+    int32_t shard;
+    uint32_t at; /* of its use */
+};
+struct seat {
+    int64_t id;
+    struct twin first; /* shard + 1; 0: nobody sits here */
+};
+
+static struct twin *twins_at(const struct dist_exchange *x, int unit, int shard)
 {
-    int64_t counts = (int64_t)comm_world(x->comm) * x->units->n * x->n_shards, at = 0;
-    enum rc rc = reserve(&x->give, counts, sizeof(int64_t), err);
-    if (!rc)
-        rc = reserve(&x->starts, counts, sizeof(int64_t), err);
-    if (!rc)
-        rc = reserve(&x->order, uses_total(x, false), sizeof(uint32_t), err);
-    for (int s = 0; s < x->n_shards && !rc; s++)
-        for (int u = 0; u < x->units->n; at += x->shards[s].at[u++].n)
-            note_use(x, u, s, at);
+    return (struct twin *)x->twins.at + counts_at(&x->starts, x, false, 0, unit)[shard];
+}
+
+/* Whether an id may come twice to the rank that keeps it. */
+static bool has_twins(const struct dist_exchange *x, int unit, int shards)
+{
+    return shards > 1 && x->units->at[unit].distinct && !x->owners[unit].copies;
+}
+
+static struct twin find_twin(struct seat *seats, uint64_t mask, int64_t id, int shard,
+                             uint32_t at)
+{
+    uint64_t h = (uint64_t)id * 0x9e3779b97f4a7c15u;
+    for (h = (h ^ h >> 32) & mask; seats[h].first.shard; h = (h + 1) & mask)
+        if (seats[h].id == id)
+            return (struct twin){seats[h].first.shard - 1, seats[h].first.at};
+    seats[h] = (struct seat){.id = id, .first = {shard + 1, at}};
+    return (struct twin){.shard = -1};
+}
+
+/* Of the ids of a unit, in all shards of this rank. */
+static enum rc find_twins(struct dist_exchange *x, int unit, struct err *err)
+{
+    int64_t ids = 0, size = 16;
+    for (int s = 0; s < x->n_shards; s++)
+        ids += x->shards[s].at[unit].n;
+    while (size < 2 * ids)
+        size *= 2;
+    enum rc rc = reserve(&x->seats, size, sizeof(struct seat), err);
+    if (rc)
+        return rc;
+    memset(x->seats.at, 0, (size_t)size * sizeof(struct seat));
+    for (int s = 0; s < x->n_shards; s++) {
+        const struct dist_use *use = &x->shards[s].at[unit];
+        struct twin *twins = twins_at(x, unit, s);
+        for (int64_t i = 0; i < use->n; i++)
+            twins[i] =
+                find_twin(x->seats.at, (uint64_t)size - 1, use->ids[i], s, (uint32_t)i);
+    }
+    return RC_OK;
+}
+
+/* Which ids of this rank's shards are the first of their kind, for each owner. */
+static enum rc mark_fresh(struct dist_exchange *x, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int u = 0; u < x->units->n && !rc; u++) {
+        bool twins = has_twins(x, u, x->n_shards);
+        rc = twins ? find_twins(x, u, err) : RC_OK;
+        for (int r = 0; r < comm_world(x->comm) && !rc; r++)
+            for (int s = 0; s < x->n_shards; s++) {
+                int64_t n = counts_at(&x->give, x, false, r, u)[s], fresh = n;
+                const uint32_t *order = order_at(x, r, u, s);
+                for (int64_t i = 0; i < n && twins; i++)
+                    fresh -= twins_at(x, u, s)[order[i]].shard >= 0;
+                counts_at(&x->fresh[false], x, false, r, u)[s] = fresh;
+            }
+    }
     return rc;
 }
 
-/* Of ids that several shards of a rank have, the shard with most counts. */
-static int64_t most_of(const int64_t *counts, int n)
+static enum rc sort_uses(struct dist_exchange *x, struct err *err)
 {
-    int64_t most = 0;
+    int64_t counts = (int64_t)comm_world(x->comm) * x->units->n * x->n_shards, at = 0;
+    struct dist_room *rooms[] = {&x->give, &x->starts, &x->fresh[false]};
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < ARRAY_LEN(rooms) && !rc; i++)
+        rc = reserve(rooms[i], counts, sizeof(int64_t), err);
+    if (!rc)
+        rc = reserve(&x->order, uses_total(x, false), sizeof(uint32_t), err);
+    if (!rc && x->n_shards > 1)
+        rc = reserve(&x->twins, uses_total(x, false), sizeof(struct twin), err);
+    for (int s = 0; s < x->n_shards && !rc; s++)
+        for (int u = 0; u < x->units->n; at += x->shards[s].at[u++].n)
+            note_use(x, u, s, at);
+    return rc ? rc : mark_fresh(x, err);
+}
+
+static int64_t total_of(const int64_t *counts, int n)
+{
+    int64_t total = 0;
     for (int s = 0; s < n; s++)
-        most = counts[s] > most ? counts[s] : most;
-    return most;
+        total += counts[s];
+    return total;
 }
 
 /* Ids and sums that this rank must send, and vectors that it is asked for. */
@@ -346,8 +436,10 @@ static void count_least(struct dist_exchange *x)
 {
     for (int r = 0; r < comm_world(x->comm); r++)
         for (int u = 0; u < x->units->n && r != comm_rank(x->comm); u++) {
-            int64_t give = most_of(counts_at(&x->give, x, false, r, u), x->n_shards);
-            int64_t take = most_of(counts_at(&x->take, x, true, r, u), x->parts[r]);
+            int64_t give =
+                total_of(counts_at(&x->fresh[false], x, false, r, u), x->n_shards);
+            int64_t take =
+                total_of(counts_at(&x->fresh[true], x, true, r, u), x->parts[r]);
             int64_t floats = take * width_of(x, u, VECTORS) +
                              (x->training ? give * width_of(x, u, SUMS) : 0);
             x->traffic.least +=
@@ -355,21 +447,45 @@ static void count_least(struct dist_exchange *x)
         }
 }
 
+/* A mark is the complement of an id, which is not negative. */
 static void put_ids(struct dist_exchange *x, const struct walk *w, void *message)
 {
     int64_t *to = message;
     const int64_t *ids = x->shards[w->shard].at[w->unit].ids;
-    for (int64_t i = 0; i < w->n && to; i++)
+    const struct twin *twins = w->rank != comm_rank(x->comm) && w->fresh < w->n
+                                   ? twins_at(x, w->unit, w->shard)
+                                   : NULL;
+    for (int64_t i = 0; i < w->n && to; i++) {
         to[i] = ids[w->order[i]];
+        if (twins && twins[w->order[i]].shard >= 0)
+            to[i] = ~to[i];
+    }
+}
+
+/* Ids of another rank's shard without their marks; how many have none. */
+static int64_t take_marks(struct dist_asked *a, const int64_t *ids, int64_t n)
+{
+    int64_t fresh = 0;
+    for (int64_t i = 0; i < n; i++) {
+        bool again = ids[i] < 0;
+        a->ids[a->n + i] = again ? ~ids[i] : ids[i];
+        a->again[a->n + i] = again;
+        fresh += !again;
+    }
+    return fresh;
 }
 
 static void take_ids(struct dist_exchange *x, const struct walk *w, void *message)
 {
     struct dist_asked *a = &x->asked[w->unit];
+    int64_t fresh = w->n;
     if (w->rank == comm_rank(x->comm))
         put_ids(x, w, a->ids + a->n);
+    else if (w->shard > 0 && has_twins(x, w->unit, x->parts[w->rank]))
+        fresh = take_marks(a, message, w->n);
     else if (w->n)
         memcpy(a->ids + a->n, message, (size_t)w->n * sizeof(*a->ids));
+    counts_at(&x->fresh[true], x, true, w->rank, w->unit)[w->shard] = fresh;
     a->n += w->n;
 }
 
@@ -433,6 +549,8 @@ static enum rc take_counts(struct dist_exchange *x, struct err *err)
     enum rc rc = check_fronts(x, err);
     if (!rc)
         rc = reserve(&x->take, total, sizeof(int64_t), err);
+    if (!rc)
+        rc = reserve(&x->fresh[true], total, sizeof(int64_t), err);
     for (int r = 0; r < comm_world(x->comm) && !rc; from += x->from[r++])
         memcpy(counts_at(&x->take, x, true, r, 0),
                r == comm_rank(x->comm) ? counts_at(&x->give, x, false, r, 0) : from,
@@ -566,9 +684,12 @@ void dist_exchange_swap(struct dist_exchange *a, struct dist_exchange *b)
 static void put_vectors(struct dist_exchange *x, const struct walk *w, void *message)
 {
     struct dist_asked *a = &x->asked[w->unit];
-    int64_t dim = width_of(x, w->unit, VECTORS);
-    if (message)
+    int64_t dim = width_of(x, w->unit, VECTORS), to = 0;
+    if (message && w->fresh == w->n)
         put_floats(x, message, 0, a->vectors + a->n * dim, w->n * dim);
+    for (int64_t i = a->n; message && w->fresh < w->n && i < a->n + w->n; i++)
+        if (!a->again[i])
+            put_floats(x, message, dim * to++, a->vectors + i * dim, dim);
     a->n += w->n;
 }
 
@@ -578,10 +699,16 @@ static void take_vectors(struct dist_exchange *x, const struct walk *w, void *me
     struct dist_asked *a = &x->asked[w->unit];
     int64_t dim = width_of(x, w->unit, VECTORS);
     const float *own = a->vectors + a->own * dim;
-    for (int64_t i = 0; i < w->n && dim; i++) {
+    const struct twin *twins =
+        message && w->fresh < w->n ? twins_at(x, w->unit, w->shard) : NULL;
+    for (int64_t i = 0, from = 0; i < w->n && dim; i++) {
         float *to = use->vectors + w->order[i] * dim;
-        if (message)
-            take_floats(x, message, i * dim, to, dim);
+        struct twin t = twins ? twins[w->order[i]] : (struct twin){.shard = -1};
+        if (t.shard >= 0)
+            memcpy(to, x->shards[t.shard].at[w->unit].vectors + t.at * dim,
+                   (size_t)dim * sizeof(float));
+        else if (message)
+            take_floats(x, message, dim * from++, to, dim);
         else
             memcpy(to, own + i * dim, (size_t)dim * sizeof(float));
     }

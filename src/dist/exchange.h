@@ -9,7 +9,8 @@
  *     dist_exchange_sums(x, notes, err)
  *                                     use->sums of each shard to x->asked[u].sums
  *
- * What a unit is asked for is in the order of shards, whoever asks: adding up the sums of
+ * A rank gets a vector once, however many of its shards have the id: ids that an earlier one of
+ * them has travel as marks. What a unit is asked for is in the order of shards, whoever asks: adding up the sums of
  * an id in this order gives the same bytes on any number of ranks. What a rank keeps of its
  * own shards is copied in memory and makes no message. Where every rank has a copy of all
  * rows, ids and sums go to all ranks and vectors to nobody. All calls are collective but
@@ -36,9 +37,11 @@ struct dist_asked {
     int64_t n;
     int64_t own; /* where this rank's own shards begin */
     int64_t *ids;
+    unsigned char
+        *again; /* an earlier shard of the same other rank has the id, and its vector */
     float *vectors, *sums; /* [n][dim] */
     bool moved;            /* there are sums */
-    struct dist_room ids_room, vectors_room, sums_room;
+    struct dist_room ids_room, again_room, vectors_room, sums_room;
 };
 
 /* Numbers that a rank tells all others along with its sums: all[world][n]. */
@@ -60,11 +63,14 @@ struct dist_exchange {
     bool narrow;     /* as the batch at hand does */
     int *parts;      /* [world]: shards of each rank */
     int64_t *firsts; /* [world]: shards of the ranks before it */
-    struct dist_room give, take;  /* counts [rank][unit][shard], to and from */
-    struct dist_room order;       /* ids of all uses by owner */
-    struct dist_room starts;      /* as `give`: where in `order` they begin */
-    struct dist_room sent, got;   /* messages */
-    int64_t *from, *to;           /* [world]: elements of a message */
+    struct dist_room give, take; /* counts [rank][unit][shard], to and from */
+    struct dist_room fresh[2];   /* of these, ids that no earlier shard of the rank has */
+    struct dist_room twins;      /* as `order`, by id of the use: struct twin */
+    struct dist_room seats;      /* while they are found */
+    struct dist_room order;      /* ids of all uses by owner */
+    struct dist_room starts;     /* as `give`: where in `order` they begin */
+    struct dist_room sent, got;  /* messages */
+    int64_t *from, *to;          /* [world]: elements of a message */
     struct dist_room own_vectors; /* of this rank's shards, with several ranks */
     struct dist_room own_sums;
     struct dist_traffic traffic; /* since the start */

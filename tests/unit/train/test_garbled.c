@@ -193,7 +193,8 @@ static void train(struct one *w, struct comm *comm)
                    w->config);
     rows_conf(text, &conf, &diags);
     ((struct pc_EasyRecConfig *)conf.data)->model_dir = "model";
-    struct train_options o = {.conf = &conf, .threads = 1, .seed = 9, .comm = comm};
+    struct train_options o = {
+        .conf = &conf, .threads = 1, .seed = 9, .comm = comm, .shards = 4};
     w->rc = train_run(&o, &result, &diags, &w->err);
     if (w->rc)
         comm_abort(comm, &w->err);

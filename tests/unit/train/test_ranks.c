@@ -596,6 +596,36 @@ static void ranks_send_little_more_than_they_must(void)
     leave_temp(top);
 }
 
+/* Shards with the very same rows: two of a rank get a vector together. */
+static void a_rank_gets_a_vector_once_for_all_its_shards(void)
+{
+    char *top = enter_temp(), *config = placed("adagrad_optimizer", "row_wise", "");
+    struct run ranks[2] = {0};
+    double more = 0, floats = 0;
+    int64_t rows[4 * BATCH * 3];
+    for (int64_t i = 0; i < 4 * BATCH * 3; i++)
+        rows[i] = i % (BATCH * 3);
+    rows_write("rows.csv", rows, 4 * BATCH * 3);
+    for (int r = 0; r < 2; r++)
+        ranks[r] = (struct run){
+            .config = config, .input = "rows.csv", .model_dir = "m", .shards = 4};
+    run_ranks(ranks, 2);
+    for (int r = 0; r < 2; r++) {
+        struct dist_traffic t = ranks[r].traffic;
+        check_fine(&ranks[r], 3, 4 * BATCH * 3);
+        CHECK(t.sent > t.least);
+        more += (double)(t.sent - t.least);
+        floats += (double)t.floats;
+    }
+    /* Of four shards' vectors the other rank keeps half. Sums of the second shard, a quarter
+     * of all, travel beside what must; its vectors, another quarter, do not.
+     */
+    printf("# %.0f bytes more than must be, %.0f of vectors\n", more, floats * 4);
+    CHECK(more > 0.2 * floats * 4 && more < 0.5 * floats * 4);
+    mem_free(config);
+    leave_temp(top);
+}
+
 /* Batches of each shard in turn are the batches of one shard with all rows. */
 static void write_inputs(void)
 {
@@ -798,6 +828,7 @@ static const struct tap_case cases[] = {
     TAP(a_plan_that_was_written_is_read_again),
     TAP(a_narrow_wire_has_the_same_bytes_on_any_ranks),
     TAP(ranks_send_little_more_than_they_must),
+    TAP(a_rank_gets_a_vector_once_for_all_its_shards),
     TAP(two_shards_of_deepfm_train_as_one_batch),
     TAP(two_shards_of_din_train_as_one_batch),
     TAP(uneven_shards_train_as_one_batch),
