@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where jobs run: what this machine gives, what the jobs of each machine and backend take, and on
  * which nodes of a cluster their workers are. All of it from the record: nobody else is asked.
- * Jobs that the caller may not see are not counted.
+ * Jobs that the caller may not see are not counted, and directories of servers are told to those
+ * alone who see everything.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +15,20 @@
 
 /* The jobs of a machine in one backend. */
 struct use {
-    const char *machine, *backend; /* borrowed from the list of jobs */
+    const char *machine,
+        *backend; /* in the call's arena; borrowed from the list of jobs */
     int64_t waiting, running, workers;
     struct backend_queue_need need;
 };
 
 /* A worker that is somewhere. */
 struct seat {
-    const char *backend, *node; /* `node` in the arena */
+    const char *backend, *node; /* `node` in the call's arena */
     const struct store_job *job;
 };
 
 struct clusters {
-    struct arena *arena;
+    struct http_call *call;
     VEC(struct use) use;
     VEC(struct seat) seats;
 };
@@ -38,13 +40,21 @@ static bool waits_for_a_place(const struct store_job *j)
     return known && (s == JOB_Creating || s == JOB_Queuing || s == JOB_Restarting);
 }
 
+/* "HOST:DIR", or without the directory. */
+static const char *machine_of(struct http_call *c, const char *node)
+{
+    size_t n = http_role_sees_all(c->who.role) ? strlen(node) : strcspn(node, ":");
+    return arena_strndup(&c->arena, node, n);
+}
+
 static struct use *use_of(struct clusters *l, const struct store_job *j)
 {
+    const char *machine = machine_of(l->call, j->node);
     for (size_t i = 0; i < l->use.n; i++)
-        if (strcmp(l->use.at[i].machine, j->node) == 0 &&
+        if (strcmp(l->use.at[i].machine, machine) == 0 &&
             strcmp(l->use.at[i].backend, j->backend) == 0)
             return &l->use.at[i];
-    struct use x = {.machine = j->node, .backend = j->backend};
+    struct use x = {.machine = machine, .backend = j->backend};
     VEC_PUSH(&l->use, x);
     return &l->use.at[l->use.n - 1];
 }
@@ -61,7 +71,7 @@ static void take_seats(struct clusters *l, const struct store_job *j)
         if (!*node || strcmp(node_get_text(w, "state", ""), "Running") != 0)
             continue;
         struct seat x = {
-            .backend = j->backend, .node = arena_strdup(l->arena, node), .job = j};
+            .backend = j->backend, .node = arena_strdup(&l->call->arena, node), .job = j};
         VEC_PUSH(&l->seats, x);
     }
     if (doc.src)
@@ -157,7 +167,7 @@ static void put_capacity(struct json_out *o, const char *dir)
 enum rc http_get_clusters(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
-    struct clusters l = {.arena = &c->arena};
+    struct clusters l = {.call = c};
     struct store_filter f = {.states = job_live_states(), .limit = STORE_ROWS_MAX};
     if (!http_role_sees_all(c->who.role)) {
         f.seen_by = c->who.name;
@@ -169,7 +179,7 @@ enum rc http_get_clusters(struct http_call *c, struct err *err)
     for (size_t i = 0; i < jobs.n; i++)
         take_job(&l, &jobs.at[i]);
     json_open(&c->json, NULL, '{');
-    json_put_str(&c->json, "here", c->place.node);
+    json_put_str(&c->json, "here", machine_of(c, c->place.node));
     put_capacity(&c->json, c->place.dir);
     put_use(&c->json, &l);
     put_nodes(&c->json, &l);

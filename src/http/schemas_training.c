@@ -71,7 +71,9 @@ static const struct http_schema_item Capacity_items[] = {CAPACITY, {0}};
 TABLE(Capacity, "what a machine gives to jobs");
 
 static const struct http_schema_item ClusterUse_items[] = {
-    ITEM(machine, STRING, "and directory of the server that runs them", MUST),
+    ITEM(machine, STRING,
+         "that runs them; for admins and auditors also the directory of its server",
+         MUST),
     ITEM(backend, STRING, "local, container, slurm, kubernetes", MUST),
     ITEM(waiting, INT, "jobs that have no place yet", MUST),
     ITEM(running, INT, "jobs that have one", MUST),
@@ -89,7 +91,7 @@ static const struct http_schema_item ClusterNode_items[] = {
 TABLE(ClusterNode, "a node of a cluster on which workers run");
 
 static const struct http_schema_item Clusters_items[] = {
-    ITEM(here, STRING, "machine and directory of this server", MUST),
+    ITEM(here, STRING, "this machine, likewise", MUST),
     ITEM(capacity, ONE, "of this machine; absent: nothing admits jobs here",
          .of = &http_schema_Capacity),
     ITEM(use, LIST, "of jobs that have not ended", .of = &http_schema_ClusterUse, MUST),

@@ -423,7 +423,7 @@ export function ExperimentPage({ id }: { id: string }) {
   const pace = (e: { status: string }) => (LIVE.includes(e.status) ? EVERY : 0);
   const live = useLive<Experiment>((stop) => get(path, stop), [id], pace, "experiments");
   const e = live.data;
-  const trials = useLive<Trial[]>((stop) => allTrials(id, stop), [id, e?.status ?? ""], e ? pace(e) : 0, "experiments");
+  const trials = useLive<Trial[]>((stop) => (e ? allTrials(id, stop) : new Promise(() => undefined)), [id, e?.status ?? ""], e ? pace(e) : 0, "experiments");
   const s = useMemo(() => studyOf(trials.data ?? [], e?.maximize === false), [trials.data, e?.maximize]);
   const view = (route.value.query.get("tab") ?? "overview") as View;
   const trial = route.value.query.get("trial");

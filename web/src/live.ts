@@ -50,7 +50,11 @@ export function followChanges(): void {
   session.subscribe((s) => (s ? void run() : end()));
 }
 
-/** `topic`: asked for again when that list changes, and after `every` only while nobody tells. */
+/**
+ * The first key says what is asked for: with another one nothing of it is known. When others change it is
+ * asked for again, and what was shown stays until then.
+ * `topic`: asked for again when that list changes, and after `every` only while nobody tells.
+ */
 export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknown[], every: number | ((data: T) => number), topic?: Topic): Live<T> {
   const [state, setState] = useState<{ data?: T; error?: ApiError }>({});
   const [turn, setTurn] = useState(0);
@@ -89,7 +93,7 @@ export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknow
       clearTimeout(timer);
       void ask();
     };
-    const key = JSON.stringify(keys);
+    const key = JSON.stringify(keys.slice(0, 1));
     if (shown.current !== key) setState({});
     shown.current = key;
     void ask();

@@ -392,6 +392,20 @@ const tasks = {
     await page.getByRole("tab", { name: "History" }).waitFor();
     assert.equal(await page.getByRole("tab", { name: "Pareto front" }).count(), 0);
   },
+  async trials_are_asked_for_once_and_stay() {
+    await open("#/jobs");
+    await row("deepfm-criteo").waitFor();
+    let asked = 0;
+    const note = (r) => (asked += /\/trials\?/.test(r.url()) ? 1 : 0);
+    page.on("request", note);
+    await open(`#/experiments/${experiment}?tab=parallel`);
+    await page.locator("figure canvas").waitFor();
+    const canvas = await page.locator("figure canvas").elementHandle();
+    await page.waitForTimeout(700);
+    page.off("request", note);
+    assert.equal(asked, 1);
+    assert.ok(await canvas.evaluate((c) => c.isConnected), "the picture was made again");
+  },
   async sort_and_search_trials() {
     await open(`#/experiments/${experiment}?tab=table`);
     await until("twenty rows", async () => (await count("tbody tr")) === 20);

@@ -376,11 +376,78 @@ static void experiments_are_shown(void)
               400);
 }
 
+/* Two workers of one job on a node, and one of them on another. */
+static void put_on_nodes(const char *id, const char *owner)
+{
+    static const struct store_event events[] = {
+        {.time = 1000, .type = "Submitted", .worker = -1}};
+    struct store_job row = {
+        .id = id,
+        .name = "far",
+        .owner = owner,
+        .state = "Running",
+        .queue = "default",
+        .backend = "slurm",
+        .node = "far:/srv/yard",
+        .status = "{\"message\": \"\", \"workers\": ["
+                  "{\"index\": 0, \"state\": \"Running\", \"node\": \"n2\"}, "
+                  "{\"index\": 1, \"state\": \"Running\", \"node\": \"n1\"}, "
+                  "{\"index\": 2, \"state\": \"Failed\", \"node\": \"n9\"}, "
+                  "{\"index\": 3, \"state\": \"Running\", \"node\": \"n2\"}]}",
+        .created = 1000,
+        .cpu_milli = 4000,
+        .memory = 1 << 30,
+        .workers = 4};
+    struct store_new job = {
+        .row = &row, .spec = "{\"name\": \"far\"}", .events = events, .n_events = 1};
+    struct store *s = NULL;
+    struct err err = {0};
+    bool existed = false;
+    CHECK_INT(store_open(place.where, &s, &err), RC_OK);
+    CHECK_INT(store_create(s, &job, &existed, &err), RC_OK);
+    store_close(s);
+}
+
+static void jobs_are_on_machines_and_nodes(void)
+{
+    char *body = NULL, *admin = token;
+    struct doc doc = {0};
+    put_on_nodes("jb-000000000001", "admin");
+    put_on_nodes("jb-000000000002", "somebody");
+    CHECK_INT(ask("GET", "/api/v1/clusters", NULL, &body), 200);
+    CHECK_HAS(body, "{\"machine\":\"far:/srv/yard\",\"backend\":\"slurm\",\"waiting\":0,"
+                    "\"running\":2,\"workers\":8,\"cpu_milli\":8000,"
+                    "\"memory\":2147483648,\"gpu\":0}");
+    CHECK_HAS(body, "{\"backend\":\"slurm\",\"node\":\"n1\",\"workers\":2,"
+                    "\"jobs\":[\"jb-000000000001\",\"jb-000000000002\"]},"
+                    "{\"backend\":\"slurm\",\"node\":\"n2\",\"workers\":4,"
+                    "\"jobs\":[\"jb-000000000001\",\"jb-000000000002\"]}]");
+    CHECK(!strstr(body, "n9"));
+    mem_free(body);
+    /* Less is told to who may see less. */
+    CHECK_INT(ask("POST", "/api/v1/users/admin/tokens", "{\"role\": \"viewer\"}", &body),
+              201);
+    token = mem_strdup(node_get_text(job_json_open(body, &doc), "token", ""));
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(body);
+    CHECK_INT(ask("GET", "/api/v1/clusters", NULL, &body), 200);
+    CHECK_HAS(body,
+              "{\"machine\":\"far\",\"backend\":\"slurm\",\"waiting\":0,\"running\":1,");
+    CHECK_HAS(body, "\"node\":\"n2\",\"workers\":2,\"jobs\":[\"jb-000000000001\"]}");
+    CHECK(!strstr(body, "jb-000000000002"));
+    CHECK(!strstr(body, "/srv"));
+    mem_free(body);
+    mem_free(token);
+    token = admin;
+}
+
 static const struct tap_case cases[] = {
     TAP(a_job_goes_in_and_comes_out),
     TAP(all_that_is_wrong_with_a_job_is_told),
     TAP(many_may_ask_at_once),
     TAP(experiments_are_shown),
+    TAP(jobs_are_on_machines_and_nodes),
     TAP(a_server_without_isolation_lets_in_admins_alone),
     TAP(a_log_is_followed_until_the_server_ends),
     TAP(what_cannot_be_started_says_why),
