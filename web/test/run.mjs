@@ -50,7 +50,7 @@ const jobs = {
     name: "hostile", env: { MARKUP: HOSTILE },
     command: `printf '%s\\n' "$MARKUP"; printf 'ctl\\001\\002\\033]0;x\\007\\033[2Jend\\n'; head -c 10000000 /dev/zero | tr '\\0' w; echo; printf '::trainyard step=1 <b>loss</b>=1\\n'; echo last`,
   }),
-  long: await yard.submit({ name: "long-log", command: "seq 1 200000 | sed 's/.*/line & of the log/'" }),
+  long: await yard.submit({ name: "long-log", command: "seq 1 1000000 | sed 's/.*/line & of the log/'" }),
 };
 const config = await yard.train("one", { select: true });
 await yard.train("nan", { bad: true });
@@ -148,13 +148,13 @@ const tasks = {
   },
   async search_a_long_log() {
     await open(`#/jobs/${jobs.long.id}?tab=logs`);
-    await page.locator(".row", { hasText: "line 200000 of the log" }).waitFor();
+    await page.locator(".row", { hasText: "line 1000000 of the log" }).waitFor();
     assert.ok((await count(".row")) < 200, "lines that are not in view are in the page");
     await page.getByRole("button", { name: "Load the whole log" }).click();
-    await page.locator("[data-lines='200000']").waitFor();
-    await page.getByLabel("Search the log").fill("line 123456 of");
+    await page.locator("[data-lines='1000000']").waitFor();
+    await page.getByLabel("Search the log").fill("line 765432 of");
     await see("1 matches");
-    await page.locator(".row.hit", { hasText: "line 123456 of the log" }).waitFor();
+    await page.locator(".row.hit", { hasText: "line 765432 of the log" }).waitFor();
     await view("logs");
   },
   async follow_a_log_through_a_restart_of_the_server() {
@@ -172,6 +172,23 @@ const tasks = {
     assert.deepEqual(lines, Array.from({ length: lines.length }, (_, i) => `tick ${i + 1}`), "a line is lost or doubled");
     assert.equal(await page.locator("[data-lines]").getAttribute("data-lines"), "40");
     assert.equal(await page.getByText("The server does not answer.").count(), 0);
+  },
+  async follow_a_log_through_a_lost_network() {
+    const j = await yard.submit({ name: "walks", command: "for i in $(seq 1 40); do echo step $i; sleep 0.1; done" });
+    await open(`#/jobs/${j.id}?tab=logs`);
+    await page.locator(".row", { hasText: /^step 3$/ }).waitFor();
+    await context.setOffline(true);
+    await see("The server does not answer.");
+    await yard.ended(j.id);
+    await context.setOffline(false);
+    await page.locator(".row", { hasText: /^step 40$/ }).waitFor();
+    await see("The log is complete.");
+    await until("the page to know", async () => (await page.getByText("The server does not answer.").count()) === 0);
+    assert.equal(await page.locator("[data-lines]").getAttribute("data-lines"), "40", "a line is lost or doubled");
+    await page.locator(".log-pane").evaluate((p) => (p.scrollTop = 0));
+    await page.locator(".row", { hasText: /^step 1$/ }).waitFor();
+    const lines = await page.locator(".row").allTextContents();
+    assert.deepEqual(lines, Array.from({ length: lines.length }, (_, i) => `step ${i + 1}`));
   },
   async look_at_metrics() {
     await open(`#/jobs/${jobs.fm.id}?tab=metrics`);
