@@ -19,6 +19,7 @@
 #include "cmd/cmd.h"
 #include "cmd/paddlerec_cluster.h"
 #include "cmd/paddlerec_node.h"
+#include "cmd/paddlerec_reader.h"
 #include "cmd/paddlerec_show.h"
 #include "cmd/paddlerec_submit.h"
 #include "cmd/train_config.h"
@@ -34,7 +35,7 @@ struct run_conf {
     const char *as, *backend;
     struct opt_list set;
     int64_t threads, seed;
-    bool strict, print, print_config;
+    bool strict, print, print_config, trust;
 };
 
 static const struct opt opts[] = {
@@ -51,6 +52,9 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct run_conf, print, "false",
               "print the pipeline.config of each phase, and run nothing"),
      .flag = "print-pipeline"},
+    {OPT_BOOL(struct run_conf, trust, "false",
+              "run a reader.py of your own (data_converter) without a sandbox"),
+     .flag = "trust-reader"},
     {OPT_BOOL(struct run_conf, print_config, "false",
               "print the config.yaml with what --set changes, and run nothing")},
     {OPT_INT(struct run_conf, threads, "0", 0, POOL_THREADS_MAX,
@@ -95,6 +99,7 @@ struct running {
     const char *base;                   /* PACKAGE_BASE, or NULL */
     bool built_in;                      /* the config is no file */
     struct arena arena;
+    struct paddlerec_readers readers;
     struct diags *diags;
     struct pool *pool;
     struct task *tasks; /* [n], owned: the runners of mode */
@@ -199,7 +204,10 @@ static bool open_pipeline(struct running *x, struct work *w, const struct buf *t
 static void make_work(struct running *x, const struct task *t,
                       const struct prec_Phase *phase, struct work *w)
 {
-    struct paddlerec_options o = {.as = x->o->as, .base = x->base};
+    struct paddlerec_options o = {.as = x->o->as,
+                                  .base = x->base,
+                                  .read = paddlerec_readers_read,
+                                  .arg = &x->readers};
     struct buf text;
     buf_init(&text, SOURCE_MAX);
     bool good =
@@ -683,6 +691,8 @@ static const char **child_words(struct running *x, const struct task *t, int pro
     w[n++] = arena_printf(&x->arena, "%jd", (intmax_t)o->seed);
     w[n++] = "--threads";
     w[n++] = arena_printf(&x->arena, "%jd", (intmax_t)(threads < 1 ? 1 : threads));
+    if (o->trust)
+        w[n++] = "--trust-reader";
     if (o->as) {
         w[n++] = "--as";
         w[n++] = o->as;
@@ -843,6 +853,7 @@ static enum rc run_all(struct running *x, struct err *err)
     }
     mem_free(x->tasks);
     pool_destroy(x->pool);
+    paddlerec_readers_release(&x->readers);
     arena_release(&x->arena);
     return rc;
 }
@@ -926,6 +937,11 @@ static enum rc run_command(const void *conf, const struct opt_args *args, struct
     } else {
         x.c = c.data;
         x.backend = b.data;
+        x.readers = (struct paddlerec_readers){.c = x.c,
+                                               .base = x.base,
+                                               .seed = o->seed,
+                                               .trusted = o->trust,
+                                               .one = o->print};
         rc = run_all(&x, err);
     }
     diags_release(&diags);

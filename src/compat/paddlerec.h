@@ -54,7 +54,17 @@ const char *paddlerec_expand(const struct prec_Config *c, const char *text,
  */
 bool paddlerec_shipped(const char *name, struct buf *out);
 
+/* What a reader of the user's own made of a dataset. */
+struct paddlerec_read {
+    const char *sparse, *dense; /* sparse_slots, dense_slots */
+    const char *dir;            /* files of slots */
+};
+
 struct paddlerec_options {
+    /* Runs the data_converter of a dataset; NULL: it is not run. With `arg`. */
+    enum rc (*read)(void *arg, const struct prec_Dataset *set, struct paddlerec_read *out,
+                    struct err *err);
+    void *arg;
     const char *as;   /* network, whatever the folder says; NULL: by the folder */
     const char *base; /* PACKAGE_BASE; NULL: the current directory */
 };

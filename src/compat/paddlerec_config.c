@@ -519,7 +519,8 @@ static void put_data(struct paddlerec_put *x, struct paddlerec_phase *p)
     if (p->batch_size > INT32_MAX)
         paddlerec_fault(x, &x->set->base, "batch_size",
                         "batch_size times thread_num is more than %d", INT32_MAX);
-    put_text(x->out, "train_input_path", p->data_path);
+    put_text(x->out, "train_input_path",
+             paddlerec_expand(x->c, x->set->data_path, x->o->base, x->a));
     put_text(x->out, "model_dir",
              *x->r->save_checkpoint_path ? x->r->save_checkpoint_path : "increment");
     buf_printf(x->out,
@@ -534,6 +535,29 @@ static void put_data(struct paddlerec_put *x, struct paddlerec_phase *p)
     p->slots = slots;
 }
 
+static bool parse_slots(struct paddlerec_put *x, const char *sparse, const char *dense);
+
+/* A reader of the user's own, for a network that reads slots: its samples have names. */
+static bool own_reader(struct paddlerec_put *x)
+{
+    struct paddlerec_read got = {0};
+    struct err err = {0};
+    if (!x->o->read) {
+        paddlerec_fault(x, &x->set->base, "data_converter",
+                        "%s reads slots: sparse_slots and dense_slots name them",
+                        x->net->name);
+        return false;
+    }
+    if (x->o->read(x->o->arg, x->set, &got, &err)) {
+        schema_report(x->d, DIAG_ERROR, E0541, &x->set->base, "data_converter", "%s",
+                      err.msg);
+        x->failed = true;
+        return false;
+    }
+    x->data = got.dir;
+    return parse_slots(x, got.sparse, got.dense);
+}
+
 /* The built-in readers stand for the data_converter of the network's own folder. */
 static bool check_reader(struct paddlerec_put *x)
 {
@@ -546,9 +570,7 @@ static bool check_reader(struct paddlerec_put *x)
                         "slots",
                         x->net->name, x->net->format);
     else
-        paddlerec_fault(x, &x->set->base, "data_converter",
-                        "%s reads slots: sparse_slots and dense_slots name them",
-                        x->net->name);
+        return own_reader(x);
     return false;
 }
 
@@ -557,14 +579,12 @@ static bool usable_name(const char *name)
     return strcspn(name, "(),= ") == strlen(name);
 }
 
-static bool read_slots(struct paddlerec_put *x)
+static bool parse_slots(struct paddlerec_put *x, const char *sparse, const char *dense)
 {
     size_t bad, bad_len;
     struct err why = {0};
-    if (prec_slots_parse(str_c(x->set->sparse_slots), false, x->a, &x->sparse, &bad,
-                         &bad_len, &why) ||
-        prec_slots_parse(str_c(x->set->dense_slots), true, x->a, &x->dense, &bad,
-                         &bad_len, &why)) {
+    if (prec_slots_parse(str_c(sparse), false, x->a, &x->sparse, &bad, &bad_len, &why) ||
+        prec_slots_parse(str_c(dense), true, x->a, &x->dense, &bad, &bad_len, &why)) {
         paddlerec_fault(x, &x->set->base, NULL, "%s", why.msg);
         return false;
     }
@@ -621,9 +641,11 @@ bool paddlerec_pipeline(const struct prec_Config *c, const struct prec_Runner *r
                               .training = strcasecmp(r->class, "infer") != 0};
     buf_init(&x.columns, 1 << 24);
     buf_init(&x.parts, 1 << 16);
-    if (x.set && find_network(&x) && read_slots(&x) && check_reader(&x)) {
+    if (x.set && find_network(&x) &&
+        parse_slots(&x, x.set->sparse_slots, x.set->dense_slots) && check_reader(&x)) {
         *p = (struct paddlerec_phase){.phase = phase, .set = x.set, .net = x.net};
-        p->data_path = paddlerec_expand(c, x.set->data_path, o->base, a);
+        p->data_path =
+            x.data ? x.data : paddlerec_expand(c, x.set->data_path, o->base, a);
         check_phase(&x);
         check_keys(&x);
         if (x.net->recall)

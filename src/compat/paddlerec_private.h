@@ -20,6 +20,7 @@ struct paddlerec_put {
     struct buf *out;
     struct buf columns; /* line_columns */
     struct prec_slots sparse, dense;
+    const char *data; /* files that a reader of the user's own made; NULL: none */
     int64_t replicas;
     struct buf parts;  /* part_optimizers */
     double table_rate; /* of the learning rate, for tables; 0: 1 */

@@ -332,6 +332,88 @@ refused()
     err_has "error[$code]: $text"
 }
 
+# reader_of_mine FILE [sed of it]: columns label, number, word, ids.
+reader_of_mine()
+{
+    cat >.reader <<'END'
+import os
+import socket
+from paddlerec.core.reader import ReaderBase
+from paddlerec.core.utils import envs
+
+class Reader(ReaderBase):
+    def init(self):
+        self.rows = envs.get_global_env("hyper_parameters.sparse_feature_number", None)
+        self.scale = envs.get_global_env("scale", 1, "dataset.d")
+
+    def generate_sample(self, line):
+        def samples():
+            label, number, word, ids = line.strip().split("\t")
+            if label == "skip":
+                yield None
+                return
+            yield [("click", [int(label)]), ("dense_feature", [float(number) * self.scale, 0.5]),
+                   ("1", [hash(word) % self.rows]), ("2", [int(i) for i in ids.split(",")])]
+        return samples
+END
+    sed "${2:-}" .reader >"models/rank/dnn/$1"
+}
+
+a_reader_of_ones_own_runs_in_a_sandbox()
+{
+    config "epochs: 3, save_checkpoint_path: increment"
+    reader_of_mine mine.py
+    mkdir raw
+    awk 'BEGIN { for (i = 0; i < 50; i++) printf "%d\t%g\tw%d\t%d,%d\n", i % 3 == 0, i / 100, i % 3, i % 7, i % 5; print "skip\t0\tw\t1" }' >raw/a
+    cp raw/a raw/b
+    sed -i 's/data_path: data/data_path: raw/; s/sparse_slots:.*"}/data_converter: "{workspace}\/mine.py", scale: 2}/' config.yaml
+    run "$TRAINYARD" run config.yaml
+    trust=
+    if grep -q 'cannot keep a program apart' .err; then
+        status 2
+        err_has "error[E0541]: this machine cannot keep a program apart"
+        trust=--trust-reader # no name spaces here
+        run "$TRAINYARD" run config.yaml $trust
+    fi
+    status 0
+    check "it learns" grep -q 'Infer p of epoch increment/2 done.*, AUC=\[1.\]' .out
+    mv increment first
+    run "$TRAINYARD" run config.yaml $trust --set 'mode=[train]'
+    check "hash() gives the same in each run" diff -r first increment
+    run "$TRAINYARD" run config.yaml --trust-reader --set 'mode=[train]'
+    check "so it does without a sandbox" diff -r first increment
+    run "$TRAINYARD" run config.yaml $trust --print-pipeline
+    out_has 'line_columns: "label=id(click) slot0=ids(1) slot1=ids(2) dense=floats(dense_feature,2)"'
+    check "nothing stays behind" test -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'trainyard-reader-*' -newer config.yaml)"
+    while IFS='|' read -r name change text; do
+        reader_of_mine "$name" "$change"
+        run "$TRAINYARD" run config.yaml $trust --set "dataset[name=d].data_converter={workspace}/$name"
+        status 2
+        err_has "error[E0541]: "
+        err_has "$text"
+        err_has "1 error"
+    done <<'END'
+zero.py|s/int(label)\]/int(label) \/\/ 0]/|zero.py:17: line 1 of the data: ZeroDivisionError
+word.py|s/hash(word) % self.rows/word/|word.py: line 1 of the data: TypeError: slot '1' holds 'w0', which is no number
+name.py|s/"click"/"a b"/|name.py: line 1 of the data: ValueError: 'a b' cannot be the name of a slot
+none.py|s/yield \[/yield None; [/|'raw/a': the reader made no sample of it
+class.py|s/class Reader/class Other/|class.py: AttributeError: there is no class Reader
+import.py|s/^import os/import nowhere_to_be_found/|import.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'
+die.py|s/self.scale = .*/os.kill(os.getpid(), 9)/|'raw/a': killed by SIGKILL
+END
+    [ "$trust" ] && return
+    while IFS='|' read -r name change text; do
+        reader_of_mine "$name" "$change"
+        run "$TRAINYARD" run config.yaml --set "dataset[name=d].data_converter={workspace}/$name"
+        status 2
+        err_has "$text"
+    done <<END
+write.py|s,self.scale = .*,open("$PWD/stolen"\, "w"),|OSError: [Errno 30] Read-only file system: '$PWD/stolen'
+net.py|s/self.scale = .*/raise OSError(sorted(i[1] for i in socket.if_nameindex()))/|OSError: ['lo']
+END
+    check "nothing is written" test ! -e stolen
+}
+
 what_cannot_be_run_is_refused_before_anything_runs()
 {
     config
@@ -345,7 +427,7 @@ what_cannot_be_run_is_refused_before_anything_runs()
     refused E0527 "hyper_parameters.sparse_feature_dim: rank/dnn needs a whole number from 1 on" --set 'hyper_parameters.sparse_feature_dim=0'
     refused E0527 "hyper_parameters.dense_input_dim is 13, but the slots of dataset 'd' make it 2" --set 'hyper_parameters.dense_input_dim=13'
     refused E0527 "rank/dnn reads a label, 1 or more other sparse slots and 1 dense one" --set 'dataset[name=d].dense_slots='
-    refused E0527 "rank/dnn reads slots: sparse_slots and dense_slots name them" \
+    refused E0541 "reader 'r.py': No such file or directory" \
         --set 'dataset[name=d]={name: d, data_path: data, batch_size: 4, data_converter: r.py}'
     refused E0527 "multitask/mmoe reads lines of the form 'mmoe' through a data_converter, not slots" --as mmoe
     refused E0527 "hyper_parameters.optimizer: rank/fm needs class and learning_rate" --as fm --set 'hyper_parameters.optimizer={class: SGD}'
@@ -433,4 +515,4 @@ tap_cases networks_train_as_the_reference_does networks_on_texts_learn_their_sam
     every_row_is_evaluated_whatever_was_trained_before checkpoints_are_named_by_epochs steps_are_saved_and_results_dumped \
     a_warm_start_goes_on_from_a_model results_do_not_depend_on_threads files_are_read_in_order_and_hidden_ones_left_out \
     queue_datasets_keep_their_last_batch slots_that_the_data_lacks_are_told networks_are_found_by_folder_or_by_name \
-    what_cannot_be_run_is_refused_before_anything_runs a_pipeline_is_printed_that_trains configs_are_built_in names_of_paddlerec_reach_the_program
+    what_cannot_be_run_is_refused_before_anything_runs a_pipeline_is_printed_that_trains a_reader_of_ones_own_runs_in_a_sandbox configs_are_built_in names_of_paddlerec_reach_the_program
