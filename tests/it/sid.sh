@@ -117,6 +117,48 @@ an_rqkmeans_finds_the_clumps()
     json "len(d['codes']) == 2 and max(d['codes']) < 4"
 }
 
+# Codes of vectors, of a model and of a column: figures, a table and a picture.
+ids_are_given_and_measured()
+{
+    config "sid_rqkmeans { codebook: [4, 4] train_sample_size: 300 faiss_kmeans_kwargs { niter: 20 nredo: 4 } }"
+    tr ';' ' ' <eval.csv >blanks.csv
+    run "$TRAINYARD" sid blanks.csv --item item --embedding embedding --codebook 4,4 --out a.parquet --picture a.svg --json
+    status 0
+    cp .out figures
+    json "d['items'] == 200 and d['tuples'] <= 16 and d['mse'] < 2 < d['variance'] and [x['used'] for x in d['layers']] == [4, 4]"
+    grep -q 'layer 1: 4 of 4 codes used' a.svg || fail "no picture"
+    run "$TRAINYARD" sid blanks.csv --item item --embedding embedding --codebook 4,4 --out b.parquet --threads 1
+    status 0
+    cmp a.parquet b.parquet || fail "threads change the codes"
+    run "$TRAINYARD" sid a.parquet --item item --codes codes --codebook 4,4 --json
+    status 0
+    json "d['tuples'] == json.load(open('figures'))['tuples']"
+    trained m
+    status 0
+    run "$TRAINYARD" export c.config --export-dir x
+    status 0
+    run "$TRAINYARD" sid eval.csv --item item --model x --unique --out u.jsonl
+    status 0
+    out_has "200 items, 200 tuples of 3 codes, collisions 0.0000"
+    run "$TRAINYARD" predict --model x --input eval.csv --output p.jsonl --reserved-columns item
+    status 0
+    run python3 -c '
+import json
+a, b = ([json.loads(x) for x in open(f)] for f in ("u.jsonl", "p.jsonl"))
+assert [(x["item"], x["codes"][:2]) for x in a] == [(x["item"], x["codes"]) for x in b]'
+    status 0
+    [ -z "$(find . -name '.trainyard-sid*')" ] || fail "a directory is left"
+    run "$TRAINYARD" sid blanks.csv --item item --embedding embedding --codebook 4,900
+    status 2
+    err_has "E2406"
+    run "$TRAINYARD" sid blanks.csv --item item --embedding embedding
+    status 2
+    err_has "codebook N,N is missing"
+    run "$TRAINYARD" sid blanks.csv --item item --embedding embedding --codebook 4,4 --out a.parquet
+    status 2
+    err_has "E0008"
+}
+
 too_few_rows_and_several_shards_are_refused()
 {
     config "sid_rqkmeans { codebook: [1000] }"
@@ -134,4 +176,4 @@ too_few_rows_and_several_shards_are_refused()
 }
 
 tap_cases an_rqvae_trains_and_resumes codes_are_whole_numbers_of_a_column pairs_are_drawn_together \
-    an_rqkmeans_finds_the_clumps too_few_rows_and_several_shards_are_refused
+    an_rqkmeans_finds_the_clumps ids_are_given_and_measured too_few_rows_and_several_shards_are_refused
