@@ -220,6 +220,14 @@ void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *id
  * device makes nothing of it: then all rows are to be filled.
  */
 bool graph_alike(struct graph *g, struct nn_val *v);
+/* The same of some columns of v, `n` ranges one behind the other, borrowed until the next
+ * graph_rows(): a linear layer on v multiplies them once, in a fixed graph. All rows are
+ * to be filled.
+ */
+struct nn_columns {
+    int64_t from, to;
+};
+void graph_alike_columns(struct nn_val *v, const struct nn_columns *at, int n);
 /* Whether it would. */
 bool graph_takes_alike(const struct graph *g);
 /* As last set. */

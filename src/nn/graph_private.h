@@ -22,6 +22,8 @@ struct nn_val {
     int n_uses;
     bool alike;  /* all rows of this batch are equal: graph_alike(), and what follows */
     bool spread; /* and somebody reads more than the first */
+    const struct nn_columns *once; /* [n_once]: graph_alike_columns() */
+    int n_once;
     struct nn_cpu_coded *coded; /* of an input: the executor's, in the arena; or NULL */
     /* Decided by the executor's plan(). */
     enum dtype dtype; /* of its rows and those of its gradient */

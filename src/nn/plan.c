@@ -350,6 +350,7 @@ void graph_bind(struct graph *g)
 {
     for (size_t i = 0; i < g->vals.n; i++) {
         g->vals.at[i]->alike = false;
+        g->vals.at[i]->n_once = 0;
         bind_val(g, g->vals.at[i]);
     }
     for (size_t i = 0; i < g->ops.n; i++)

@@ -69,6 +69,12 @@ bool graph_alike(struct graph *g, struct nn_val *v)
     return v->alike;
 }
 
+void graph_alike_columns(struct nn_val *v, const struct nn_columns *at, int n)
+{
+    v->once = at;
+    v->n_once = n;
+}
+
 void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids)
 {
     if (v->coded)

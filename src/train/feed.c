@@ -42,6 +42,8 @@ struct train_feed {
     bool *alike;       /* [m->inputs.n] */
     bool *whole;       /* [m->embedded.n] */
     size_t *output_at; /* [m->inputs.n]: of m->embedded */
+    struct nn_columns
+        *once; /* [m->inputs.n]: of values with different ones beside them */
     struct nn_batch_rows rows;
     struct train_feed_uneven uneven;
 };
@@ -62,6 +64,7 @@ void train_feed_destroy(struct train_feed *f)
     mem_free(f->alike);
     mem_free(f->whole);
     mem_free(f->output_at);
+    mem_free(f->once);
     mem_free(f->shelves);
     mem_free(f->leader_at);
     mem_free(f->axis_offsets);
@@ -165,6 +168,7 @@ enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
     f->alike = mem_calloc(m->inputs.n + 1, sizeof(*f->alike));
     f->whole = mem_calloc(m->embedded.n + 1, sizeof(*f->whole));
     f->output_at = mem_calloc(m->inputs.n + 1, sizeof(*f->output_at));
+    f->once = mem_calloc(m->inputs.n + 1, sizeof(*f->once));
     find_outputs(f);
     f->shelves = mem_calloc(m->inputs.n + 1, sizeof(*f->shelves));
     f->leader_at = mem_calloc(m->axes.n + 1, sizeof(*f->leader_at));
@@ -701,6 +705,35 @@ enum rc train_feed_take(struct train_feed *f, const struct feature_batch *b,
     return rc;
 }
 
+/* The first column of its value that an input fills. */
+static int64_t column_of(const struct train_feed *f, const struct model_input *in)
+{
+    return in->slot < 0 ? in->col
+           : in->dense  ? f->m->dense.at[in->slot].slot.col
+                        : lookup_slot(f->m->lookup, in->slot)->col;
+}
+
+/* Inputs of a value follow each other, in the order of their columns. */
+static void tell_columns(struct train_feed *f)
+{
+    const struct model *m = f->m;
+    for (size_t i = 0, end; f->shares && i < m->inputs.n; i = end) {
+        size_t output = f->output_at[i];
+        int n = 0;
+        for (end = i; end < m->inputs.n && f->output_at[end] == output; end++) {
+            const struct model_input *in = &m->inputs.at[end];
+            int64_t col = column_of(f, in);
+            if (!f->alike[end] || in->axis != AXIS_BATCH)
+                continue;
+            if (n == 0 || f->once[i + (size_t)n - 1].to != col)
+                f->once[i + (size_t)n++] = (struct nn_columns){col, col};
+            f->once[i + (size_t)n - 1].to = col + in->width;
+        }
+        if (n > 0 && !f->whole[output])
+            graph_alike_columns(m->embedded.at[output], &f->once[i], n);
+    }
+}
+
 /* Tells the graph which of its inputs have equal rows. */
 static void tell_alike(struct train_feed *f)
 {
@@ -712,6 +745,7 @@ static void tell_alike(struct train_feed *f)
     for (size_t i = 0; i < m->embedded.n; i++)
         if (f->whole[i])
             graph_alike(m->graph, m->embedded.at[i]);
+    tell_columns(f);
 }
 
 void train_feed_share(struct train_feed *f, bool on)

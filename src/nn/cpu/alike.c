@@ -59,6 +59,16 @@ bool nn_cpu_mark_alike(struct graph *g)
     return any;
 }
 
+void nn_cpu_tell_once(const struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        const struct nn_val *x = n->in[0];
+        if (nn_cpu_op_of(n)->once && !x->by)
+            nn_cpu_op_of(n)->once(&n->run, x->once, n->out[0]->alike ? 0 : x->n_once);
+    }
+}
+
 void nn_cpu_spread(const struct graph *g, const struct nn_val *v)
 {
     int64_t from, to;

@@ -52,6 +52,10 @@ struct nn_cpu_op {
     /* Optional: enum nn_cpu_bf16, for values that only ops which can do so write and read. */
     unsigned (*bf16)(const void *conf, const void *state);
     void (*begin)(const struct op_run *r);
+    /* Optional: before the rows of a pass outside training, columns of the first input that
+     * are equal in all of them; n is 0 where none are.
+     */
+    void (*once)(const struct op_run *r, const struct nn_columns *at, int n);
     void (*sync_forward)(const struct op_run *r);
     void (*forward)(const struct op_run *r, int64_t begin, int64_t end);
     void (*sync_backward)(const struct op_run *r);

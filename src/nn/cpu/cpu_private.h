@@ -44,6 +44,8 @@ void nn_cpu_new_rows(struct graph *g);
 void nn_cpu_set_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
 /* alike.c: marks what is worked out once in this pass; false: nothing is. */
 bool nn_cpu_mark_alike(struct graph *g);
+/* Tells ops which columns of their input they need work out once only. */
+void nn_cpu_tell_once(const struct graph *g);
 /* The first row of the batch of v to all others. */
 void nn_cpu_spread(const struct graph *g, const struct nn_val *v);
 bool nn_cpu_is_alike(const struct op_node *n);

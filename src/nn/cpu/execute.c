@@ -178,6 +178,8 @@ void nn_cpu_run_forward(struct graph *g)
     bool alike = !g->env.training && nn_cpu_mark_alike(g);
     if (alike)
         spread_inputs(g);
+    if (g->options.fixed)
+        nn_cpu_tell_once(g);
     for (size_t i = 0; i < plan->forward.n; i++) {
         struct pass p = {g, plan->forward.at[i]};
         const struct op_node *first = g->ops.at[p.group.from];

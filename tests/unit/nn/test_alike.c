@@ -123,7 +123,62 @@ static void the_first_row_stands_for_all(void)
     mem_free(all.user);
 }
 
+enum { COLUMNS = 90, UNITS = 37 };
+
+/* Two layers on an input some of whose columns are equal in all rows, and NaN behind the
+ * first where they are said to be.
+ */
+static void split_pass(struct graph *g, struct nn_val *v, const struct nn_columns *at,
+                       int n, bool say, float *y)
+{
+    struct nn_batch_rows rows = {.n = {ROWS}};
+    CHECK(graph_rows(g, &rows, NULL) == RC_OK);
+    fill(g, v, 4, ROWS, ROWS);
+    struct view x = graph_write_begin(g, v);
+    for (int64_t r = 1; r < ROWS; r++)
+        for (int i = 0; i < n; i++)
+            for (int64_t c = at[i].from; c < at[i].to; c++)
+                view_row(&x, r)[c] = say ? NAN : view_row(&x, 0)[c];
+    graph_write_end(g, v);
+    if (say)
+        graph_alike_columns(v, at, n);
+    graph_forward(g, 0);
+    CHECK(graph_wait(g, NULL) == RC_OK);
+    graph_get(g, graph_output(g, "y"), y);
+}
+
+static void columns_are_multiplied_once(void)
+{
+    static const struct {
+        int n;
+        struct nn_columns at[3];
+    } sets[] = {{1, {{0, 60}}},
+                {1, {{31, 90}}},
+                {3, {{0, 8}, {20, 40}, {41, 80}}},
+                {3, {{0, 8}, {20, 40}, {41, 80}}},
+                {2, {{5, 30}, {50, 60}}}};
+    float y[ROWS * UNITS], want[ROWS * UNITS];
+    for (int precision = GEMM_F32; precision <= GEMM_BF16; precision++) {
+        struct graph *g = graph_create(&(struct graph_options){
+            .fixed = true, .seed = 5, .precision = (enum gemm_precision)precision});
+        struct nn_val *v = nn_input(g, "v", &(struct nn_shape){0, 1, {COLUMNS}}, false);
+        struct nn_val *h = nn_linear(g, "a", v, 64, true, ACT_RELU);
+        nn_output(g, "y", nn_linear(g, "b", h, UNITS, false, ACT_NONE));
+        CHECK(graph_finish(g, NULL) == RC_OK);
+        for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+            float most = 0, tolerance = precision == GEMM_F32 ? 1e-5f : 2e-2f;
+            split_pass(g, v, sets[i].at, sets[i].n, false, want);
+            split_pass(g, v, sets[i].at, sets[i].n, true, y);
+            for (int k = 0; k < ROWS * UNITS; k++)
+                most = fabsf(y[k] - want[k]) <= most ? most : fabsf(y[k] - want[k]);
+            CHECK(most < tolerance);
+        }
+        graph_destroy(g);
+    }
+}
+
 static const struct tap_case cases[] = {
     TAP(the_first_row_stands_for_all),
+    TAP(columns_are_multiplied_once),
 };
 TAP_MAIN(cases)
