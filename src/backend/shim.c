@@ -400,6 +400,11 @@ static void read_stream(struct running *x, int i)
     }
 }
 
+static int64_t requests_ms(const struct running *x)
+{
+    return x->spec->requests_ms ? x->spec->requests_ms : REQUESTS_MS;
+}
+
 static int wait_ms(const struct running *x)
 {
     int64_t now = clock_mono_ns(),
@@ -410,8 +415,8 @@ static int wait_ms(const struct running *x)
     }
     if (x->ended && !x->kill_at)
         ms = 10;
-    if (x->spec->requests && (ms < 0 || ms > REQUESTS_MS))
-        ms = REQUESTS_MS;
+    if (x->spec->requests && (ms < 0 || ms > requests_ms(x)))
+        ms = requests_ms(x);
     return (int)ms;
 }
 
@@ -428,8 +433,7 @@ static void one_round(struct running *x)
     for (int i = 0; i < 2; i++)
         if (x->out[i] >= 0 && fds[1 + i].revents)
             read_stream(x, i);
-    if (x->spec->requests &&
-        clock_mono_ns() - x->requests_at > (int64_t)REQUESTS_MS * 1000000)
+    if (x->spec->requests && clock_mono_ns() - x->requests_at > requests_ms(x) * 1000000)
         read_request(x); /* whoever should have rung may be away */
     if (x->kill_at && clock_mono_ns() >= x->kill_at) {
         kill_group(x, SIGKILL);

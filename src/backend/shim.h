@@ -42,6 +42,7 @@ struct backend_shim_spec {
     double grace_s;
     const char *const *secrets; /* to mask, NULL behind the last */
     const char *requests;       /* file of requests, see above; NULL: there are none */
+    int64_t requests_ms;        /* between two looks for one without a signal; 0: 5 s */
     const char *cgroup;         /* to be in; NULL: in ours */
     const char *scratch;        /* for a private view; NULL: none wanted */
     const struct backend_view_mount *mounts;

@@ -5,11 +5,9 @@
  * starts and ends are seen in files, at once; squeue, asked once in a while for all jobs
  * together, tells why a job waits and what became of workers that left no record.
  *
- * Beside a handle lie HANDLE.launch, HANDLE.shim and HANDLE.shim.exit (shim.h), HANDLE.text
- * (why its program could not be executed), HANDLE.ask (requests to the shim), and HANDLE.verdict: what was once told of an
- * end from Slurm's words, which Slurm itself forgets.
+ * Beside a handle lies HANDLE.verdict, too: what was once told of an end from Slurm's words,
+ * which Slurm itself forgets.
  */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,15 +18,13 @@
 #include <unistd.h>
 
 #include "backend/address.h"
-#include "backend/capacity.h"
 #include "backend/shared.h"
-#include "backend/shim.h"
 #include "backend/slurm_alloc.h"
 #include "backend/slurm_batch.h"
+#include "backend/task.h"
 #include "backend/verdict.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "job/file.h"
 
@@ -38,9 +34,6 @@
 #define SETTLE_NS (5 * SECOND_NS) /* a record may come behind its job on a shared disk */
 #define DONE_MS 5000              /* a script whose tasks have ended ends */
 #define CLEAN_NS (25 * SECOND_NS)
-#define PORT_FIRST 20000
-#define PORT_COUNT 12000 /* below those that systems give out themselves */
-#define TEXT_MAX 4096
 #define OUTPUT_MAX (1 << 20)
 
 /* `own` of a job. */
@@ -83,37 +76,10 @@ static enum rc slurm_open(struct backend_job *j, struct err *err)
     return RC_OK;
 }
 
-/* Nodes are taken to allow what this machine does, unless the job says otherwise. */
-static void slurm_prepare(struct backend_job *j)
-{
-    const char *asked = jobspec_backend_option(j->spec->s, "view");
-    const char *only = j->p->view;
-    char *scratch = fs_join(j->dir, "root");
-    char what[VIEW_ERROR_SIZE];
-    bool mount = asked && strcmp(asked, "mount") == 0;
-    bool may = fs_mkdirs(scratch, 0700, NULL) == RC_OK;
-    if (!asked && may && (!only || !*only || strcmp(only, "mount") == 0))
-        mount = backend_capacity_view(j->p->dir) || backend_view_possible(scratch, what);
-    mem_free(scratch);
-    j->view = mount ? "mount" : "plain";
-    j->links = !mount;
-    j->root = mount ? "/ml" : j->ml;
-}
-
 static void slurm_address(const struct backend_job *j, int64_t worker,
                           char out[BACKEND_ADDRESS_SIZE])
 {
     backend_address_token(worker, out);
-}
-
-/* Jobs share nodes, and which ports are free there nobody knows yet: each attempt has
- * another one.
- */
-static int64_t slurm_port(const struct backend_job *j)
-{
-    char text[64];
-    int n = snprintf(text, sizeof(text), "%s.%jd", j->id, (intmax_t)j->attempt);
-    return PORT_FIRST + (int64_t)(hash_xxh3(text, (size_t)n) % PORT_COUNT);
 }
 
 static void take_seat(struct backend_worker *w, struct slurm_alloc *a)
@@ -163,17 +129,6 @@ static struct slurm_alloc *alloc_of(struct backend_job *j, const char *handle)
     VEC_PUSH(&s->allocs, a);
     slurm_alloc_advance(a, s->answer, s->answer_at);
     return a;
-}
-
-/* "HANDLE.ENDING" as text, NULL: it is not there. The caller's. */
-static char *beside(const struct backend_worker *w, const char *ending)
-{
-    char *path = mem_printf("%s.%s", w->handle, ending), *text = NULL;
-    size_t n = 0;
-    if (!fs_exists(path) || fs_read(path, TEXT_MAX, &text, &n, NULL))
-        text = NULL;
-    mem_free(path);
-    return text;
 }
 
 static void describe_over(const struct slurm_alloc *a, struct backend_exit *out)
@@ -311,36 +266,13 @@ static enum backend_state ended_by_slurm(struct backend_job *j, struct backend_w
 }
 
 static enum backend_state recorded_end(struct backend_job *j, struct backend_worker *w,
-                                       struct seat *x, const struct backend_shim_exit *e,
-                                       struct backend_exit *out)
+                                       struct seat *x, int told, struct backend_exit *out)
 {
-    *out = (struct backend_exit){.code = e->code,
-                                 .signal = e->signal,
-                                 .cpu_s = e->cpu_s,
-                                 .rss_bytes = e->rss_bytes,
-                                 .ended = e->ended,
-                                 .log_cut = e->log_cut};
-    bool ours = x->alloc->stopped || e->told == SIGHUP;
-    bool killed = e->signal == SIGKILL && !e->told;
-    if (!ours && (e->told || killed))
-        return ended_by_slurm(j, w, x, out, e->told);
-    char *text = e->code == 126 || e->code == 127 ? beside(w, "text") : NULL;
-    if (text)
-        snprintf(out->text, sizeof(out->text), "%s", text);
-    mem_free(text);
+    bool ours = x->alloc->stopped || told == SIGHUP;
+    bool killed = out->signal == SIGKILL && !told;
+    if (!ours && (told || killed))
+        return ended_by_slurm(j, w, x, out, told);
     return backend_verdict_set(&x->end, BACKEND_ENDED, out);
-}
-
-static void note_node(struct backend_job *j, struct backend_worker *w)
-{
-    char *path = mem_printf("%s/run/%jd.%jd.node", j->dir, (intmax_t)w->index,
-                            (intmax_t)j->attempt);
-    char *text = NULL;
-    size_t n = 0;
-    if (!w->node[0] && fs_exists(path) && fs_read(path, 1000, &text, &n, NULL) == RC_OK)
-        snprintf(w->node, sizeof(w->node), "%s", text);
-    mem_free(text);
-    mem_free(path);
 }
 
 static void describe_wait(const struct backend_job *j, const struct slurm_alloc *a,
@@ -407,20 +339,22 @@ static enum backend_state never_submitted(struct backend_worker *w, struct seat 
 
 /* News that are older than the worker's start say nothing about it. */
 static bool back_in_queue(const struct backend_job *j, const struct slurm_alloc *a,
-                          const char *run)
+                          const struct backend_worker *w)
 {
     const struct slurm *s = j->own;
     struct stat st;
-    if (!a->state || a->state->phase != SLURM_PENDING || stat(run, &st) < 0)
-        return false;
-    return s->answer_at > (int64_t)(st.st_ctim.tv_sec + 3) * SECOND_NS;
+    char *run = mem_printf("%s.shim", w->handle);
+    bool pends = a->state && a->state->phase == SLURM_PENDING && stat(run, &st) == 0;
+    mem_free(run);
+    return pends && s->answer_at > (int64_t)(st.st_ctim.tv_sec + 3) * SECOND_NS;
 }
 
 static enum backend_state slurm_poll(struct backend_job *j, struct backend_worker *w,
                                      struct backend_exit *out)
 {
     struct seat *x = w->own;
-    struct backend_shim_exit e;
+    bool ended;
+    int told = 0;
     if (!x || !x->alloc)
         return BACKEND_LOST;
     if (backend_verdict_find(&x->end, w->handle)) {
@@ -428,14 +362,12 @@ static enum backend_state slurm_poll(struct backend_job *j, struct backend_worke
         return x->end.state;
     }
     struct slurm_alloc *a = x->alloc;
-    char *run = mem_printf("%s.shim", w->handle);
-    bool runs = fs_exists(run), ended = runs && backend_shim_exit_read(run, &e);
-    bool back = runs && !ended && back_in_queue(j, a, run);
-    mem_free(run);
+    bool runs = backend_task_look(w, &ended, &told, out);
+    bool back = runs && !ended && back_in_queue(j, a, w);
     if (runs)
-        note_node(j, w);
+        backend_task_note(j, w);
     if (ended)
-        return recorded_end(j, w, x, &e, out);
+        return recorded_end(j, w, x, told, out);
     if (a->why != WHY_None)
         return never_submitted(w, x, out);
     if (a->over && clock_mono_ns() - a->over_at > SETTLE_NS)
@@ -505,18 +437,6 @@ static void look_for_news(struct backend_job *j)
     s->asker = start_asker(&q);
 }
 
-/* A shared file system shows what others wrote once the directory has been read again. */
-static void read_directory(const struct backend_job *j)
-{
-    char *path = fs_join(j->dir, "run");
-    DIR *d = opendir(path);
-    while (d && readdir(d))
-        ;
-    if (d)
-        closedir(d);
-    mem_free(path);
-}
-
 static enum rc slurm_refresh(struct backend_job *j, struct err *err)
 {
     struct slurm *s = j->own;
@@ -525,32 +445,11 @@ static enum rc slurm_refresh(struct backend_job *j, struct err *err)
         wanted = wanted || !s->allocs.at[i]->over;
     if (wanted)
         look_for_news(j);
-    read_directory(j);
+    backend_task_refresh(j);
     for (size_t i = 0; i < s->allocs.n; i++)
         slurm_alloc_advance(s->allocs.at[i], s->answer, s->answer_at);
     return s->away[0] ? err_set(err, RC_CANCELED, "Slurm does not answer: %s", s->away)
                       : RC_OK;
-}
-
-/* For the shim, in HANDLE.ask; numbers grow over all supervisors. */
-static void write_request(const struct backend_worker *w, enum backend_signal sig)
-{
-    static const char *const words[] = {[BACKEND_STOP] = "stop",
-                                        [BACKEND_KILL] = "kill",
-                                        [BACKEND_PAUSE] = "pause",
-                                        [BACKEND_RESUME] = "resume",
-                                        [BACKEND_DESTROY] = "kill"};
-    char *path = mem_printf("%s.ask", w->handle), *before = beside(w, "ask");
-    struct str rest = str_c(before ? before : "0 "), first;
-    int64_t number = 0;
-    if (!str_split(&rest, ' ', &first) || !str_to_i64(first, &number))
-        number = 0;
-    char *text = mem_printf("%jd %s\n", (intmax_t)number + 1, words[sig]);
-    enum rc rc = job_file_put(path, text, strlen(text), 0600, NULL);
-    (void)rc; /* it is destroyed in a while */
-    mem_free(text);
-    mem_free(before);
-    mem_free(path);
 }
 
 static void slurm_signal(struct backend_job *j, struct backend_worker *w,
@@ -559,10 +458,11 @@ static void slurm_signal(struct backend_job *j, struct backend_worker *w,
     struct seat *x = w->own;
     if (!x || !x->alloc || x->end.known)
         return;
-    char *run = mem_printf("%s.shim", w->handle);
-    write_request(w, sig);
-    slurm_alloc_signal(x->alloc, sig, fs_exists(run));
-    mem_free(run);
+    struct backend_exit out;
+    bool ended;
+    int told;
+    backend_task_request(w, sig);
+    slurm_alloc_signal(x->alloc, sig, backend_task_look(w, &ended, &told, &out));
     hurry(j);
 }
 
@@ -678,9 +578,9 @@ const struct backend_ops backend_slurm = {
     .own_queue = true,
     .probe = slurm_probe,
     .open = slurm_open,
-    .prepare = slurm_prepare,
+    .prepare = backend_task_prepare,
     .address = slurm_address,
-    .port = slurm_port,
+    .port = backend_task_port,
     .start = slurm_start,
     .reattach = slurm_reattach,
     .refresh = slurm_refresh,

@@ -19,8 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/handoff.h"
 #include "backend/slurm_batch.h"
-#include "backend/slurm_launch.h"
+#include "backend/task.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -371,20 +372,6 @@ void slurm_alloc_signal(struct slurm_alloc *a, enum backend_signal s, bool runs)
     a->again_at = 0;
 }
 
-static enum rc write_list(const struct slurm_alloc *a, const struct backend_launch *at,
-                          size_t n, struct err *err)
-{
-    struct buf b;
-    buf_init(&b, FILE_MAX * 4);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&b, "%s\n", at[i].w->handle);
-    enum rc rc = buf_check(&b, err);
-    if (!rc)
-        rc = write_file(a, "list", b.p, b.n, err);
-    buf_release(&b);
-    return rc;
-}
-
 static enum rc write_argv(const struct slurm_alloc *a, const struct backend_job *j,
                           const struct backend_launch *at, size_t n, struct err *err)
 {
@@ -406,13 +393,15 @@ static enum rc write_argv(const struct slurm_alloc *a, const struct backend_job 
 static enum rc write_all(const struct slurm_alloc *a, const struct backend_job *j,
                          struct backend_launch *at, size_t n, struct err *err)
 {
-    enum rc rc = write_list(a, at, n, err);
+    char *list = slurm_alloc_file(a, "list");
+    enum rc rc = backend_task_list(list, at, n, err);
+    mem_free(list);
     if (!rc)
         rc = write_argv(a, j, at, n, err);
     if (!rc)
         rc = write_file(a, "sh", slurm_batch_script, strlen(slurm_batch_script), err);
     for (size_t i = 0; i < n && !rc; i++)
-        rc = slurm_launch_write(j, &at[i], err);
+        rc = backend_handoff_write(j, &at[i], err);
     char *name = fs_basename(a->base);
     for (size_t i = 0; i < n && !rc; i++)
         rc = job_file_put(at[i].w->handle, name, strlen(name), 0600, err);

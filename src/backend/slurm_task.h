@@ -9,7 +9,5 @@
  * that is RC_OK once it is recorded.
  */
 enum rc slurm_task_run(const char *list, struct err *err) MUST_CHECK;
-/* Once per node, behind tasks that were killed: ends what is left of their workers. */
-enum rc slurm_task_sweep(const char *list, struct err *err) MUST_CHECK;
 
 #endif

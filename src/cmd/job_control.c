@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
+#include "backend/mpirun_runner.h"
 #include "backend/pods_watcher.h"
 #include "backend/slurm_task.h"
 #include "backend/supervisor.h"
+#include "backend/task.h"
 #include "backend/transfer.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -376,6 +378,7 @@ const struct cmd cmd_job_logs = {
 struct agent_conf {
     struct job_where where;
     const char *job, *slots, *transfer, *slurm_task, *slurm_sweep, *pods_watch;
+    const char *mpi_run, *mpi_task, *mpi_sweep;
     double idle;
 };
 
@@ -395,6 +398,15 @@ static const struct opt agent_opts[] = {
      .meta = "FILE", .hidden = true},
     {OPT_TEXT(struct agent_conf, slurm_sweep, NULL,
               "end what workers that this file lists left on this node"),
+     .meta = "FILE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, mpi_run, NULL,
+              "wait for slots of MPI hosts and run mpirun, as these files say"),
+     .meta = "BASE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, mpi_task, NULL,
+              "run the worker of this rank, of those that this file lists"),
+     .meta = "FILE", .hidden = true},
+    {OPT_TEXT(struct agent_conf, mpi_sweep, NULL,
+              "end what workers that this file lists left on this host"),
      .meta = "FILE", .hidden = true},
     {OPT_TEXT(struct agent_conf, pods_watch, NULL,
               "watch the Kubernetes cluster of this directory for all supervisors"),
@@ -453,7 +465,13 @@ static enum rc job_agent_command(const void *conf, const struct opt_args *args,
     if (c->slurm_task)
         return slurm_task_run(c->slurm_task, err);
     if (c->slurm_sweep)
-        return slurm_task_sweep(c->slurm_sweep, err);
+        return backend_task_sweep(c->slurm_sweep, err);
+    if (c->mpi_run)
+        return mpirun_runner_run(c->mpi_run, err);
+    if (c->mpi_task)
+        return mpirun_task_run(c->mpi_task, err);
+    if (c->mpi_sweep)
+        return backend_task_sweep(c->mpi_sweep, err);
     if (c->pods_watch)
         return pods_watcher_run(c->pods_watch, err);
     if (c->job)

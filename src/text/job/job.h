@@ -98,7 +98,8 @@ const char *jobspec_check_kube_wait(struct str value);
 const char *jobspec_check_run_as(struct str value);
 const char *jobspec_check_count(struct str value); /* 1 to 1024 */
 const char *jobspec_check_view(struct str value);  /* mount or plain */
-const char *jobspec_check_path(struct str value);  /* absolute */
+const char *jobspec_check_yes(struct str value);
+const char *jobspec_check_path(struct str value); /* absolute */
 
 #define SCHEMA_P(n) jobspec_##n
 #define SCHEMA_DEF(n) jobspec_##n##_def

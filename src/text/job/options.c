@@ -50,6 +50,11 @@ const char *jobspec_check_view(struct str value)
                                                             : "this is mount or plain";
 }
 
+const char *jobspec_check_yes(struct str value)
+{
+    return str_is(value, "yes") || str_is(value, "no") ? NULL : "this is yes or no";
+}
+
 const char *jobspec_check_path(struct str value)
 {
     bool good = value.n > 1 && value.p[0] == '/' && !memchr(value.p, '\n', value.n);

@@ -3,7 +3,7 @@
  * mount, in the order in which they are used. A letter that is not known, a number that is
  * none and a mount without a place are errors, so that no half of a file starts a worker.
  */
-#include "backend/slurm_launch.h"
+#include "backend/handoff.h"
 
 #include <string.h>
 
@@ -49,8 +49,8 @@ static void put_view(struct buf *b, const struct backend_job *j)
     arena_release(&a);
 }
 
-enum rc slurm_launch_write(const struct backend_job *j, const struct backend_launch *l,
-                           struct err *err)
+enum rc backend_handoff_write(const struct backend_job *j, const struct backend_launch *l,
+                              struct err *err)
 {
     char *path = mem_printf("%s.launch", l->w->handle);
     char *run = mem_printf("%s.shim", l->w->handle);
@@ -80,7 +80,7 @@ enum rc slurm_launch_write(const struct backend_job *j, const struct backend_lau
     return rc;
 }
 
-static bool take_word(struct slurm_launch *l, char kind, const char *word)
+static bool take_word(struct backend_handoff *l, char kind, const char *word)
 {
     struct backend_view_mount mount = {.from = word, .read_only = kind == 'm'};
     int64_t number = 0;
@@ -133,7 +133,7 @@ static bool take_word(struct slurm_launch *l, char kind, const char *word)
     }
 }
 
-static bool take_all(struct slurm_launch *l, const char *data, size_t n)
+static bool take_all(struct backend_handoff *l, const char *data, size_t n)
 {
     for (const char *at = data; at < data + n; at += strlen(at) + 1)
         if (!*at || !take_word(l, *at, arena_strdup(&l->arena, at + 1)))
@@ -144,11 +144,12 @@ static bool take_all(struct slurm_launch *l, const char *data, size_t n)
     return l->run && l->log && l->cwd && l->argv.n;
 }
 
-enum rc slurm_launch_read(const char *handle, struct slurm_launch *out, struct err *err)
+enum rc backend_handoff_read(const char *handle, struct backend_handoff *out,
+                             struct err *err)
 {
     char *path = mem_printf("%s.launch", handle), *data = NULL;
     size_t n = 0;
-    *out = (struct slurm_launch){.log_most = 0};
+    *out = (struct backend_handoff){.log_most = 0};
     enum rc rc = fs_read(path, LAUNCH_MAX, &data, &n, err);
     if (!rc && (!n || data[n - 1] || !take_all(out, data, n)))
         rc = err_set(err, RC_FORMAT, "'%s' does not tell how to start a worker", path);
@@ -160,7 +161,7 @@ enum rc slurm_launch_read(const char *handle, struct slurm_launch *out, struct e
     return rc;
 }
 
-void slurm_launch_release(struct slurm_launch *l)
+void backend_handoff_release(struct backend_handoff *l)
 {
     VEC_RELEASE(&l->argv);
     VEC_RELEASE(&l->env);
