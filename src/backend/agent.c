@@ -205,8 +205,8 @@ enum rc backend_agent_check(const struct job_place *p, const char *slots,
         .need = {spec->total_cpu, spec->total_mem, spec->total_gpu}};
     const struct backend_ops *ops = backend_find(spec->backend);
     enum rc rc = RC_OK;
-    if (ops && ops->own_queue)
-        return RC_OK; /* its service knows what it has */
+    if ((ops && ops->own_queue) || job_spec_auto(spec))
+        return RC_OK; /* its service knows what it has, or the choice comes to it */
     if (spec->s->has_queue && strcmp(spec->s->queue, "default") != 0)
         return err_coded(err, RC_INVAL, E3022,
                          "there is no queue '%.100s': jobs here wait in one, 'default'; "

@@ -172,6 +172,19 @@ enum backend_signal {
     BACKEND_DESTROY, /* also what looks after it: it did not obey */
 };
 
+/* What there is for a job, at the moment; the better the smaller. */
+enum backend_room_has {
+    BACKEND_ROOM_NOW,
+    BACKEND_ROOM_UNKNOWN, /* its service alone knows */
+    BACKEND_ROOM_LATER,   /* it would wait */
+    BACKEND_ROOM_NEVER,
+};
+
+struct backend_room {
+    enum backend_room_has has;
+    char text[200]; /* for people: why */
+};
+
 struct backend_usage {
     int64_t rss;
     double cpu_s;
@@ -311,6 +324,12 @@ struct backend_ops {
      * the job; nothing of it may be left. Not called in a supervisor that is killed.
      */
     void (*close)(struct backend_job *j, bool ended);
+    /* Optional, of a backend with own_queue: what it has for this job, for `backend: auto`.
+     * In the process that submits, from any thread; without open(); within ten seconds. Without it auto never
+     * chooses the backend.
+     */
+    void (*room)(const struct job_place *p, const struct job_spec *s,
+                 struct backend_room *out);
     /* Optional: what it has to be allowed there (`backend role`), as text that an
      * administrator can apply; `ns` is a name of a-z, 0-9, - and '.'.
      */

@@ -676,6 +676,22 @@ static void kubernetes_close(struct backend_job *j, bool ended)
     j->own = NULL;
 }
 
+/* What its nodes have free nobody may ask without rights of the whole cluster. */
+static void kubernetes_room(const struct job_place *p, const struct job_spec *s,
+                            struct backend_room *out)
+{
+    const char *files = jobspec_backend_option(s->s, "kubeconfig");
+    struct kube_options options = {.files = files ? files : env_get("KUBECONFIG"),
+                                   .context = jobspec_backend_option(s->s, "context")};
+    struct kube_config c;
+    struct err err = {0};
+    bool there = kube_config_load(&options, &c, &err) == RC_OK;
+    out->has = there ? BACKEND_ROOM_UNKNOWN : BACKEND_ROOM_NEVER;
+    snprintf(out->text, sizeof(out->text), "%.190s",
+             there ? "its scheduler alone knows what is free" : err.msg);
+    kube_config_release(&c);
+}
+
 const struct backend_ops backend_kubernetes = {
     .name = "kubernetes",
     .own_queue = true,
@@ -693,5 +709,6 @@ const struct backend_ops backend_kubernetes = {
     .release = kubernetes_release,
     .clean = kubernetes_clean,
     .close = kubernetes_close,
+    .room = kubernetes_room,
     .role = pods_role_print,
 };

@@ -583,6 +583,40 @@ static void mpi_close(struct backend_job *j, bool ended)
     j->own = NULL;
 }
 
+static void mpi_room(const struct job_place *p, const struct job_spec *s,
+                     struct backend_room *out)
+{
+    const char *given = jobspec_backend_option(s->s, "hostfile");
+    const char *per_host = jobspec_backend_option(s->s, "tasks_per_node");
+    char *own = fs_join(p->dir, "hostfile");
+    struct mpirun_hosts h;
+    struct err err = {0};
+    int64_t most = 0, taken = 0, each = 0;
+    if (per_host && !str_to_i64(str_c(per_host), &each))
+        each = 0;
+    out->has = BACKEND_ROOM_NEVER;
+    if (mpirun_hosts_read(given ? given : own, &h, &err)) {
+        snprintf(out->text, sizeof(out->text), "%.190s", err.msg);
+    } else {
+        most = mpirun_slots_most(&h, each);
+        taken = mpirun_slots_taken(p->dir, &h);
+        out->has = most < s->workers           ? BACKEND_ROOM_NEVER
+                   : most - taken < s->workers ? BACKEND_ROOM_LATER
+                                               : BACKEND_ROOM_NOW;
+        snprintf(out->text, sizeof(out->text),
+                 "%jd of the %jd slots of its hosts are free", (intmax_t)(most - taken),
+                 (intmax_t)most);
+    }
+    if (s->total_gpu && out->has != BACKEND_ROOM_NEVER) {
+        out->has = BACKEND_ROOM_NEVER;
+        snprintf(out->text, sizeof(out->text),
+                 "a hostfile does not say which GPUs are "
+                 "free");
+    }
+    mpirun_hosts_release(&h);
+    mem_free(own);
+}
+
 const struct backend_ops backend_mpi = {
     .name = "mpi",
     .host_files = true,
@@ -600,4 +634,5 @@ const struct backend_ops backend_mpi = {
     .release = mpi_release,
     .clean = mpi_clean,
     .close = mpi_close,
+    .room = mpi_room,
 };

@@ -282,3 +282,24 @@ bool mpirun_slots_take(struct mpirun_slots *s, int64_t *counts,
     unlock_all(all);
     return taken;
 }
+
+int64_t mpirun_slots_taken(const char *dir, const struct mpirun_hosts *h)
+{
+    char *path = mem_printf("%s/mpi/slots", dir);
+    struct mpirun_slots s = {.want = {.dir = dir, .hosts = h}, .dir = path, .fd = -1};
+    struct fs_names names = {0};
+    struct taken t;
+    int64_t sum = 0;
+    int all = fs_is_dir(path) ? lock_all(&s) : -1;
+    if (all >= 0 && fs_list(path, &names, NULL) == RC_OK) {
+        read_taken(&s, &names, &t);
+        for (size_t i = 0; i < t.at.n; i++)
+            sum += t.at.at[i];
+        VEC_RELEASE(&t.at);
+        buf_release(&t.who);
+    }
+    fs_names_release(&names);
+    unlock_all(all);
+    mem_free(path);
+    return sum;
+}

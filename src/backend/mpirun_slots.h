@@ -27,6 +27,8 @@ struct mpirun_slots_want {
 
 /* How many workers there could be at all. */
 int64_t mpirun_slots_most(const struct mpirun_hosts *h, int64_t per_host);
+/* Slots of these hosts that jobs of the directory have. */
+int64_t mpirun_slots_taken(const char *dir, const struct mpirun_hosts *h);
 /* Gets in line. What `want` points to is borrowed until close. */
 enum rc mpirun_slots_open(const struct mpirun_slots_want *want, struct mpirun_slots **out,
                           struct err *err) MUST_CHECK;

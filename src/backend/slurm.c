@@ -21,6 +21,7 @@
 #include "backend/shared.h"
 #include "backend/slurm_alloc.h"
 #include "backend/slurm_batch.h"
+#include "backend/slurm_room.h"
 #include "backend/task.h"
 #include "backend/verdict.h"
 #include "base/clock.h"
@@ -589,4 +590,5 @@ const struct backend_ops backend_slurm = {
     .release = slurm_release,
     .clean = slurm_clean,
     .close = slurm_close,
+    .room = slurm_room,
 };

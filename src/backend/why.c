@@ -12,6 +12,8 @@
 #include "job/state.h"
 #include "job/status.h"
 
+#define FIRST_EVENTS 4 /* those of a submission */
+
 static void put_why(const struct backend_queue_world *w, const char *id, struct buf *out)
 {
     struct backend_queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
@@ -74,6 +76,20 @@ static void put_message(const struct store_job *j, enum job_reason why, struct b
         doc_release(&doc);
 }
 
+/* What `backend: auto` went by. */
+static void put_choice(const struct job_place *p, const char *id, struct buf *out)
+{
+    struct store_events all = {0};
+    if (store_events_get(p->store, id, 0, FIRST_EVENTS, &all, NULL) != RC_OK)
+        return;
+    for (size_t i = 0; i < all.n; i++)
+        if (strcmp(all.at[i].type, job_event_name(EV_BackendChosen)) == 0) {
+            buf_puts(out, "; its backend was chosen by auto: ");
+            job_quote_terminal(str_c(all.at[i].message), out);
+        }
+    store_events_release(&all);
+}
+
 enum rc backend_why(const struct job_place *p, const char *slots,
                     const struct store_job *j, struct buf *out, struct err *err)
 {
@@ -88,5 +104,7 @@ enum rc backend_why(const struct job_place *p, const char *slots,
             buf_printf(out, ": %s (%s)", job_reason_text(why), j->reason);
         put_message(j, why, out);
     }
+    if (!rc)
+        put_choice(p, j->id, out);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
+#include "backend/choose.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/map.h"
@@ -82,6 +83,7 @@ enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct 
                                  .account = p.owner,
                                  .node = p.node};
         p.p.view = getenv("TRAINYARD_VIEW");
+        p.p.choose = backend_choose;
         rc = store_open(p.where, &p.p.store, err);
     }
     if (rc) {

@@ -29,6 +29,15 @@
 #include "store/store.h"
 
 struct job_isolation;
+struct job_spec;
+struct job_place;
+
+/* Chooses where a job whose backend is `auto` runs: puts it into the spec, and why into
+ * `text`.
+ */
+#define JOB_CHOSEN_SIZE 1000
+typedef enum rc job_choose_fn(const struct job_place *p, struct job_spec *s,
+                              char text[JOB_CHOSEN_SIZE], struct err *err);
 struct job_gate;
 
 /* What every operation on jobs needs; all borrowed. */
@@ -45,6 +54,7 @@ struct job_place {
     bool served;           /* a server's: its keys are not its users' (job/access.h) */
     const char *artifacts; /* s3://bucket/prefix of a server; NULL: all lies in `dir` */
     int64_t most_jobs;     /* of a server's user that wait or run; 0: no limit */
+    job_choose_fn *choose; /* NULL: `auto` is the first that fits */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 

@@ -228,13 +228,20 @@ bool job_spec_roles_differ(const struct job_spec *s)
     return false;
 }
 
+bool job_spec_auto(const struct job_spec *s)
+{
+    return s->s->has_backend && strcmp(s->s->backend, "auto") == 0;
+}
+
 /* What follows from the bound struct. */
 static void derive(struct job_spec *out)
 {
     const struct jobspec_JobSpec *s = out->s = out->conf.data;
     take_command(out);
     job_hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
-    out->backend = s->has_backend ? s->backend : jobspec_backend_for(s->has_image)->name;
+    out->backend = s->has_backend && !job_spec_auto(out)
+                       ? s->backend
+                       : jobspec_backend_for(s->has_image)->name;
     if (!jobspec_cpu_milli(str_c(s->cpu), &out->cpu_milli))
         out->cpu_milli = 1000;
     if (!s->has_memory || !jobspec_bytes(str_c(s->memory), &out->memory))

@@ -65,6 +65,8 @@ enum rc job_spec_parse(const char *text, size_t n, struct job_spec *out,
                        struct diags *diags, struct err *err) MUST_CHECK;
 /* Reads it again after its tree was changed. On failure it is released. */
 enum rc job_spec_again(struct job_spec *s, struct err *err) MUST_CHECK;
+/* Is the backend still to be chosen? Until then `backend` is the first that fits. */
+bool job_spec_auto(const struct job_spec *s);
 /* What job_spec_print() wrote. */
 enum rc job_spec_from_json(const char *text, struct job_spec *out,
                            struct err *err) MUST_CHECK;

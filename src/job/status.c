@@ -177,6 +177,7 @@ static enum rc fold_known(struct job_status *s, enum job_event_type type,
     case EV_WorkerPlaced:
         fold_place(s, e, data);
         break;
+    case EV_BackendChosen:
     case EV_Waiting:
         copy(s->message, sizeof(s->message), e->message);
         break;

@@ -117,6 +117,7 @@ struct given {
     enum job_access access;
     const struct job_isolation *isolation; /* NULL: none */
     struct job_isolation stricter;         /* by the gate */
+    char chosen[JOB_CHOSEN_SIZE]; /* why `auto` came to its backend; "": it did not */
 };
 
 /* Inputs that were sent beside the program. */
@@ -343,7 +344,8 @@ static const char *terms_of(const struct job_spec *s, struct arena *a)
 }
 
 static size_t first_events(const struct job_place *p, const struct job_submit_result *r,
-                           const char *terms, struct arena *a, struct store_event out[3])
+                           const char *chosen, const char *terms, struct arena *a,
+                           struct store_event out[4])
 {
     int64_t now = clock_wall_ns();
     size_t n = 0;
@@ -352,6 +354,11 @@ static size_t first_events(const struct job_place *p, const struct job_submit_re
                                     .worker = -1,
                                     .message = arena_printf(a, "by %s", p->owner),
                                     .data = terms};
+    if (*chosen)
+        out[n++] = (struct store_event){.time = now,
+                                        .type = job_event_name(EV_BackendChosen),
+                                        .worker = -1,
+                                        .message = chosen};
     if (r->copied)
         out[n++] = (struct store_event){
             .time = now,
@@ -373,10 +380,11 @@ static size_t first_events(const struct job_place *p, const struct job_submit_re
 }
 
 static enum rc write_record(const struct job_place *p, const struct job_spec *s,
-                            struct job_submit_result *r, struct err *err)
+                            const char *chosen, struct job_submit_result *r,
+                            struct err *err)
 {
     struct arena a = {0};
-    struct store_event events[3];
+    struct store_event events[4];
     struct store_label *labels =
         arena_alloc(&a, ((size_t)s->s->n_label + 1) * sizeof(*labels));
     struct buf text;
@@ -410,7 +418,7 @@ static enum rc write_record(const struct job_place *p, const struct job_spec *s,
                             .labels = labels,
                             .n_labels = (size_t)s->s->n_label,
                             .events = events,
-                            .n_events = first_events(p, r, terms, &a, events)};
+                            .n_events = first_events(p, r, chosen, terms, &a, events)};
     enum rc rc = buf_check(&text, err);
     if (!rc)
         rc = store_create(p->store, &job, &r->existed, err);
@@ -453,6 +461,8 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
         return RC_OK;
     }
     enum rc rc = check_number(p, err);
+    if (!rc && job_spec_auto(s) && p->choose)
+        rc = p->choose(p, s, given.chosen, err);
     if (!rc)
         rc = pass_gate(p, s, &given, err);
     if (!rc)
@@ -466,7 +476,7 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
     char *dir = job_place_dir(p, r.id);
     rc = make_files(p, s, dir, &given, &r, err);
     if (!rc)
-        rc = write_record(p, s, &r, err);
+        rc = write_record(p, s, given.chosen, &r, err);
     if (rc || r.existed) {
         enum rc gone = fs_remove_all(dir, NULL);
         (void)gone; /* what is left is nobody's and harmless */

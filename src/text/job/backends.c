@@ -14,11 +14,12 @@ const char jobspec_backend_list[] =
 #define BACKEND(name, image) "|" #name
 #include "text/job/backends.def"
 #undef BACKEND
-    ;
+    "|auto";
 
 #define TAKES_NEVER "without an image"
 #define TAKES_MUST "with an image"
-const char jobspec_backend_help[] = "where it runs; unset: the first that fits"
+const char jobspec_backend_help[] =
+    "where it runs; unset: the first that fits; auto: one with room for it"
 #define BACKEND(name, image) "; " #name ": " TAKES_##image
 #include "text/job/backends.def"
 #undef BACKEND

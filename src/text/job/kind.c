@@ -146,31 +146,51 @@ static void list_options(const char *backend, struct buf *out)
         buf_puts(out, "none");
 }
 
+/* One of the backends that have it: settings of one name are written alike. */
+static const struct jobspec_option *find_any_option(const char *name)
+{
+    const struct jobspec_option *o;
+    for (size_t i = 0; (o = jobspec_option_at(i)); i++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
+}
+
+/* `backend` NULL: whichever is chosen. */
+static void check_option(const struct jobspec_JobSpec *s, const char *backend, int64_t i,
+                         struct diags *d)
+{
+    const char *name = s->backend_option[i].key, *value = s->backend_option[i].value;
+    const struct jobspec_option *o =
+        backend ? find_option(backend, name) : find_any_option(name);
+    const char *wrong = o && o->check ? o->check(str_c(value)) : NULL;
+    struct span at = at_entry(s, d, "backend_option", name);
+    struct buf has;
+    buf_init(&has, 1000);
+    if (backend)
+        list_options(backend, &has);
+    if (!o && !backend)
+        diag_add(d, DIAG_ERROR, E3021, at, "no backend has a setting '%.60s'", name);
+    else if (!o)
+        diag_add(d, DIAG_ERROR, E3021, at,
+                 "the %s backend has no setting '%.60s'; it has %s", backend, name,
+                 buf_str(&has));
+    else if (wrong)
+        diag_add(d, DIAG_ERROR, E3021, at, "'%s' of the %s backend: '%.100s': %s", name,
+                 o->backend, value, wrong);
+    buf_release(&has);
+}
+
 /* Each backend has settings of its own; what another one has is an error. */
 static void check_backend_options(const struct jobspec_JobSpec *s, struct diags *d)
 {
     const struct jobspec_backend *b =
         s->has_backend ? jobspec_backend_find(s->backend) : NULL;
+    bool open = s->has_backend && strcmp(s->backend, "auto") == 0;
     if (!b)
         b = jobspec_backend_for(s->has_image);
-    for (int64_t i = 0; i < s->n_backend_option; i++) {
-        const char *name = s->backend_option[i].key;
-        const struct jobspec_option *o = find_option(b->name, name);
-        const char *wrong =
-            o && o->check ? o->check(str_c(s->backend_option[i].value)) : NULL;
-        struct span at = at_entry(s, d, "backend_option", name);
-        struct buf has;
-        buf_init(&has, 1000);
-        list_options(b->name, &has);
-        if (!o)
-            diag_add(d, DIAG_ERROR, E3021, at,
-                     "the %s backend has no setting '%.60s'; it has %s", b->name, name,
-                     buf_str(&has));
-        else if (wrong)
-            diag_add(d, DIAG_ERROR, E3021, at, "'%s' of the %s backend: '%.100s': %s",
-                     name, b->name, s->backend_option[i].value, wrong);
-        buf_release(&has);
-    }
+    for (int64_t i = 0; i < s->n_backend_option; i++)
+        check_option(s, open ? NULL : b->name, i, d);
 }
 
 static void check_image(const struct jobspec_JobSpec *s, struct diags *d)
