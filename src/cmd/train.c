@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "cmd/cmd.h"
 #include "cmd/device.h"
 #include "cmd/ranks.h"
 #include "cmd/stop_signals.h"
 #include "cmd/train_config.h"
+#include "cmd/train_ps.h"
 #include "cmd/train_show.h"
 #include "dist/shards.h"
 #include "model/reference.h"
@@ -21,8 +23,9 @@
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
     const char *table_dir, *data, *device, *like_reference, *reference_plan, *wire;
+    const char *ps, *ps_mode;
     struct opt_list set;
-    int64_t threads, seed, patience, shards;
+    int64_t threads, seed, patience, shards, geo_step;
     double save_every;
     int64_t memory;
     bool resume, overcommit, fresh, strict, restart_schedules;
@@ -98,6 +101,15 @@ static const struct opt opts[] = {
      .meta = "SIZE"},
     {OPT_BOOL(struct train_conf, overcommit, "false",
               "start even if the run is expected to need more memory")},
+    {OPT_TEXT(struct train_conf, ps, NULL,
+              "train with parameter servers: so many of them and so many trainers, as "
+              "processes of this machine"),
+     .meta = "SERVERSxTRAINERS", .filled = true},
+    {OPT_CHOICE(struct train_conf, ps_mode, "async", "sync|half_async|async|geo",
+                "with --ps: how trainers wait for each other")},
+    {OPT_INT(struct train_conf, geo_step, "100", 1, INT32_MAX,
+             "with --ps-mode geo: batches of a trainer between two exchanges"),
+     .flag = "ps-geo-step", .meta = "N"},
     {OPT_CHOICE(struct train_conf, log, "text", "text|json",
                 "format of progress messages")},
     {0},
@@ -312,12 +324,90 @@ static enum rc train_rank(const struct train_conf *c, const char *path,
     return rc;
 }
 
+/* What servers and trainers do not do. */
+static enum rc check_ps(const struct train_conf *c, struct err *err)
+{
+    const struct {
+        const char *flag;
+        bool given;
+    } without[] = {{"--continue", c->resume},
+                   {"--fine-tune", c->fine_tune},
+                   {"--like-reference", c->like_reference},
+                   {"--shards", c->shards > 0},
+                   {"--table-dir", c->table_dir},
+                   {"--save-every", c->save_every > 0},
+                   {"--patience", c->patience > 0},
+                   {"--log json", strcmp(c->log, "json") == 0},
+                   {"--device", c->device && strcmp(c->device, "cpu") != 0}};
+    for (size_t i = 0; i < ARRAY_LEN(without); i++)
+        if (without[i].given)
+            return err_coded(err, RC_INVAL, E0609, "--ps has no %s", without[i].flag);
+    return RC_OK;
+}
+
+/* This command again, for each process; in `a`. */
+static const char *const *ps_words(const struct train_conf *c, const char *path,
+                                   struct arena *a)
+{
+    const char **w = arena_alloc(a, (2 * c->set.n + 24) * sizeof(*w));
+    const char *pairs[][2] = {{"--train-input", c->train_input},
+                              {"--eval-input", c->eval_input},
+                              {"--model-dir", c->model_dir},
+                              {"--edit-config-json", c->edit_config_json},
+                              {"--ps", c->ps},
+                              {"--ps-mode", c->ps_mode}};
+    size_t n = 0;
+    w[n++] = "train";
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+        if (pairs[i][1]) {
+            w[n++] = pairs[i][0];
+            w[n++] = pairs[i][1];
+        }
+    for (size_t i = 0; i < c->set.n; i++) {
+        w[n++] = "--set";
+        w[n++] = c->set.at[i];
+    }
+    w[n++] = arena_printf(a, "--ps-geo-step=%jd", (intmax_t)c->geo_step);
+    w[n++] = arena_printf(a, "--seed=%jd", (intmax_t)c->seed);
+    w[n++] = arena_printf(a, "--threads=%jd", (intmax_t)(c->threads ? c->threads : 1));
+    w[n++] = "--";
+    w[n++] = path;
+    w[n] = NULL;
+    return w;
+}
+
+static enum rc train_with_servers(const struct train_conf *c, const char *path,
+                                  struct err *err)
+{
+    struct conf config = {0};
+    struct diags diags = {0};
+    struct arena a = {0};
+    struct train_ps_command p = {.ps = c->ps,
+                                 .mode = c->ps_mode,
+                                 .conf = &config,
+                                 .geo_step = c->geo_step,
+                                 .seed = c->seed,
+                                 .threads = c->threads,
+                                 .args = ps_words(c, path, &a)};
+    enum rc rc = check_ps(c, err);
+    if (!rc)
+        rc = open_config(c, path, config_open, false, &config, &diags, err);
+    if (!rc)
+        rc = train_ps_command(&p, err);
+    diags_release(&diags);
+    conf_release(&config);
+    arena_release(&a);
+    return rc;
+}
+
 static enum rc train_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     struct cmd_ranks ranks;
     const struct train_conf *c = conf;
     enum rc rc = check_usage(c, err);
+    if (!rc && c->ps)
+        return train_with_servers(c, args->at[0], err);
     if (!rc) {
         rc = cmd_ranks_open(&ranks, err);
         if (!rc)
@@ -335,6 +425,8 @@ static const struct cmd_example examples[] = {
      "trainyard train pipeline.config --train-input 'data/*.parquet' --model-dir run1"},
     {"resume an interrupted run exactly where it stopped",
      "trainyard train pipeline.config --continue"},
+    {"by two parameter servers and four trainers",
+     "trainyard train pipeline.config --ps 2x4 --ps-mode geo"},
     {"on four ranks", "mpirun -n 4 trainyard train pipeline.config"},
     {0},
 };

@@ -269,10 +269,51 @@ an_environment_that_cannot_be_is_told()
     err_has "error[E0529]: runner.train: this version trains on clusters with fleet_mode ps"
 }
 
+a_pipeline_config_is_trained_by_servers()
+{
+    config train
+    "$TRAINYARD" run config.yaml --print-pipeline >p.config 2>/dev/null
+    run "$TRAINYARD" train p.config --ps 1x2 --ps-mode sync --model-dir one --set train_config.num_epochs=30
+    status 0
+    err_has "done        1 servers and 2 trainers, sync"
+    run "$TRAINYARD" train p.config --ps 2x2 --ps-mode sync --model-dir two --set train_config.num_epochs=30
+    status 0
+    check "sync does not depend on the number of servers" cmp one/model.ckpt-*/model-*.safetensors two/model.ckpt-*/model-*.safetensors
+    check "each made its passes" test "$(grep -hc '^pass [0-9]*: 10 steps, loss' logs/worker.0 logs/worker.1 | tr '\n' ' ')" = "30 30 "
+    for mode in half_async async geo; do
+        run "$TRAINYARD" train p.config --ps 2x2 --ps-mode $mode --ps-geo-step 3 --model-dir $mode --set train_config.num_epochs=30
+        status 0
+        run "$TRAINYARD" eval $mode/pipeline.config --set eval_input_path=data
+        status 0
+        check "$mode learns" awk '/^auc/ { exit !($2 > 0.9) }' .out
+    done
+    run "$TRAINYARD" train p.config --ps 2x2 --model-dir two
+    status 2
+    err_has "error[E1405]: model_dir 'two' holds a checkpoint"
+    run "$TRAINYARD" train p.config --ps 2x3 --model-dir three
+    status 2
+    err_has "error[E0603]: --ps: 3 trainers take whole files, and train_input_path 'data' has 2"
+    for word in 2 0x1 2x 2x2x2 ax2 300x1; do
+        run "$TRAINYARD" train p.config --ps $word --model-dir three
+        status 2
+        err_has "error[E0603]: --ps: '$word' is not SERVERSxTRAINERS, such as 2x4"
+    done
+    run "$TRAINYARD" train p.config --ps 2x2 --continue
+    status 2
+    err_has "error[E0609]: --ps has no --continue"
+    for pair in num_steps=5/num_steps fine_tune_checkpoint=two/fine_tune_checkpoint; do
+        run "$TRAINYARD" train p.config --ps 2x2 --model-dir three --set "train_config.${pair%%/*}"
+        status 2
+        err_has "error[E0609]: --ps "
+        err_has "${pair#*/}"
+    done
+    check "nothing was begun" test ! -e three
+}
+
 if [ ! -e "$(dirname "$(readlink -f "$TRAINYARD")")/libtrainyard_zmq.so" ]; then
     echo "1..0 # SKIP no libtrainyard_zmq.so beside the program"
     exit 0
 fi
 tap_cases one_trainer_does_what_a_single_process_does sync_depends_on_trainers_alone every_strategy_learns \
     files_are_shared_by_trainers servers_start_from_a_model a_dead_trainer_stops_only_those_that_wait_for_it \
-    a_killed_server_goes_on_from_its_snapshot a_server_that_is_killed_again_and_again_ends_the_run nodes_meet_and_strangers_get_nothing an_environment_that_cannot_be_is_told
+    a_killed_server_goes_on_from_its_snapshot a_server_that_is_killed_again_and_again_ends_the_run nodes_meet_and_strangers_get_nothing a_pipeline_config_is_trained_by_servers an_environment_that_cannot_be_is_told
