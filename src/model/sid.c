@@ -30,6 +30,17 @@ static struct param *started(struct model *m, const struct part_sid_conf *c,
                     (struct nn_init){at_once ? INIT_ONES : INIT_ZEROS, 0, 0}, false);
 }
 
+/* For how many steps each code had no rows; NULL where nothing follows from it. */
+static struct param *unused(struct model *m, const struct part_sid_conf *c, int64_t layer)
+{
+    const int64_t n = c->codebook[layer];
+    if (!c->code.restart || !m->options.graph.training)
+        return NULL;
+    return nn_param(m->graph,
+                    arena_printf(&m->arena, "layers.%jd.unused", (intmax_t)layer), &n, 1,
+                    (struct nn_init){INIT_ZEROS, 0, 0}, false);
+}
+
 bool part_sid_walk(struct model *m, const struct part_sid_conf *c, struct nn_val *x,
                    struct part_sid_walk *out)
 {
@@ -51,8 +62,8 @@ bool part_sid_walk(struct model *m, const struct part_sid_conf *c, struct nn_val
         if (i == 0 || !c->trained)
             out->started = started(m, c, i);
         out->book = codebook(m, c, i, width);
-        struct nn_val *e =
-            nn_nearest_code(g, out->book, out->started, x, &code, &codes[i]);
+        struct nn_val *e = nn_nearest_code(g, out->book, out->started, unused(m, c, i), x,
+                                           &code, &codes[i]);
         sum = sum ? nn_add(g, sum, e) : e;
         out->latents[i] = sum;
         x = nn_sub(g, x, nn_stop_gradient(g, e));

@@ -52,6 +52,7 @@ static struct part_sid_conf conf_of(const struct pc_SidRqvae *c)
     struct nn_code_conf code = {.cosine = strcmp(c->distance_type, "cosine") == 0,
                                 .gumbel = gumbel,
                                 .starts = c->kmeans_init,
+                                .restart = c->restart_unused_steps,
                                 .sharpness = s ? (float)s->epsilon : 10.0f};
     if (!gumbel && (!s || s->enabled))
         code.sinkhorn_iterations = s ? s->iters : 5;
@@ -175,7 +176,9 @@ static void sid_rqvae_build(struct model *m)
     struct part_sid_conf conf = conf_of(c);
     struct group first, second, flag = {0};
     struct pass item = {0}, pair = {0};
-    m->one_shard = c->kmeans_init ? "kmeans_init" : NULL;
+    m->one_shard = c->kmeans_init            ? "kmeans_init"
+                   : c->restart_unused_steps ? "restart_unused_steps"
+                                             : NULL;
     if (!part_first_group(m, &first) || !run_pass(m, c, &conf, first.deep, &item))
         return;
     bool pairs = c->contrastive_config && !m->options.alone;
@@ -183,8 +186,10 @@ static void sid_rqvae_build(struct model *m)
         if (!pair_groups(m, c->contrastive_config,
                          nn_shape_width(nn_val_shape(first.deep)), &second, &flag))
             return;
+        struct part_sid_conf other = conf;
+        other.code.restart = 0; /* the items' own pass counts */
         graph_reuse(m->graph, true);
-        bool ok = run_pass(m, c, &conf, second.deep, &pair);
+        bool ok = run_pass(m, c, &other, second.deep, &pair);
         graph_reuse(m->graph, false);
         if (!ok)
             return;

@@ -455,15 +455,17 @@ struct nn_val *nn_rotate(struct graph *g, struct nn_rotation by, struct nn_val *
  * gradient goes by the softmax of the distances); else the nearest is taken, from which x gets
  * no gradient. With `starts`, while `started` [1] is 0, the first batch in training sets codes to
  * the centres of its k-means (as many as it has rows); the layer with `last` sets `started` to 1.
+ * With `unused` [k] (or NULL), which counts the steps in training that a code went without a row,
+ * a code that did so `restart` times becomes some row of the next batch.
  */
 struct nn_code_conf {
     bool cosine, gumbel, starts, last;
-    uint32_t sinkhorn_iterations;
+    uint32_t sinkhorn_iterations, restart;
     float sharpness;
 };
 struct nn_val *nn_nearest_code(struct graph *g, struct param *book, struct param *started,
-                               struct nn_val *x, const struct nn_code_conf *conf,
-                               struct nn_val **code);
+                               struct param *unused, struct nn_val *x,
+                               const struct nn_code_conf *conf, struct nn_val **code);
 /* x [d] and codes [layers] of all layers -> [top * layers]: those codes, the last of them
  * replaced by each of the `top` nearest to x, and *distances [top] of these. No gradient.
  */

@@ -74,6 +74,24 @@ an_rqvae_trains_and_resumes()
     json "0 < d['mse'] < 20 and d['rel_loss'] > 0 and d['sid_collisions'] > 0.8"
 }
 
+# Codes that begin far from all items come into use, and nothing of it is lost by a stop.
+unused_codes_begin_anew()
+{
+    local far="sid_rqvae { embed_dim: 4 hidden_dims: [16] codebook: [24] sinkhorn_config { enabled: false }"
+    config "$LOSSES $far }"
+    trained without
+    status 0
+    last without
+    cp .out before
+    config "$LOSSES $far restart_unused_steps: 3 }"
+    goes_on_exactly
+    last a
+    json "d['codebook_use_0'] > 1.5 * json.load(open('before'))['codebook_use_0']"
+    trained c --shards 2
+    status 2
+    err_has "restart_unused_steps needs all rows of a batch in one place"
+}
+
 codes_are_whole_numbers_of_a_column()
 {
     config "$LOSSES sid_rqvae { embed_dim: 4 codebook: [4, 5] forward_mode: 'gumbel_softmax'
@@ -175,5 +193,5 @@ too_few_rows_and_several_shards_are_refused()
     err_has "kmeans_init needs all rows of a batch in one place, and this run has 2 shards"
 }
 
-tap_cases an_rqvae_trains_and_resumes codes_are_whole_numbers_of_a_column pairs_are_drawn_together \
+tap_cases an_rqvae_trains_and_resumes unused_codes_begin_anew codes_are_whole_numbers_of_a_column pairs_are_drawn_together \
     an_rqkmeans_finds_the_clumps ids_are_given_and_measured too_few_rows_and_several_shards_are_refused

@@ -24,6 +24,8 @@
 #define START_ITERATIONS 10
 #define START_SEED 123
 #define PARTS_MAX 256
+#define RESTART_STREAM 0x64656164
+#define COUNT_MAX 16777216.0f
 
 struct code_state {
     struct gemm_weight *packed;
@@ -85,6 +87,46 @@ static void start_codes(const struct op_run *r)
                       NULL);
     mem_free(rows);
     mem_free(nearest);
+}
+
+/* --- codes that nobody takes --- */
+
+/* Codes that went without rows for too long become rows of this batch, one each as far as
+ * there are any.
+ */
+static void restart_codes(const struct op_run *r)
+{
+    const struct op_code_conf *c = r->conf;
+    float *unused = r->params[CODE_UNUSED]->value;
+    int64_t rows = r->in[0].rows, n = 0;
+    struct rng rng;
+    if (rows == 0)
+        return;
+    rng_init(&rng, r->env->seed, r->id + 1, r->env->step, RESTART_STREAM);
+    int64_t first = (int64_t)rng_below(&rng, (uint64_t)rows);
+    for (int64_t k = 0; k < c->k; k++) {
+        if (unused[k] < (float)c->c.restart)
+            continue;
+        memcpy(r->params[CODE_BOOK]->value + k * c->d,
+               view_row(&r->in[0], (first + n++) % rows), (size_t)c->d * sizeof(float));
+        unused[k] = 0;
+    }
+}
+
+static int64_t code_of(const struct op_run *r, int64_t row)
+{
+    const struct op_code_conf *c = r->conf;
+    return (int64_t)view_row(&r->keep, row)[c->k];
+}
+
+static void count_unused(const struct op_run *r)
+{
+    const struct op_code_conf *c = r->conf;
+    float *unused = r->params[CODE_UNUSED]->value;
+    for (int64_t k = 0; k < c->k; k++) /* whole numbers, exact as floats */
+        unused[k] += unused[k] < COUNT_MAX ? 1 : 0;
+    for (int64_t i = 0; i < r->in[0].rows; i++)
+        unused[code_of(r, i)] = 0;
 }
 
 /* --- distances --- */
@@ -350,6 +392,9 @@ static void code_sync_forward(const struct op_run *r)
         start_codes(r);
         *started = c->c.last ? 1.0f : 0.0f;
     }
+    bool restarts = r->env->training && r->n_params > CODE_UNUSED;
+    if (restarts)
+        restart_codes(r);
     pack_codes(r);
     pool_for(r->env->pool, r->in[0].rows, ROWS_GRAIN, measure_rows, &copy);
     if (r->env->training && c->c.gumbel)
@@ -358,12 +403,8 @@ static void code_sync_forward(const struct op_run *r)
         balance_codes(r);
     else
         pool_for(r->env->pool, r->in[0].rows, ROWS_GRAIN, nearest_rows, &copy);
-}
-
-static int64_t code_of(const struct op_run *r, int64_t row)
-{
-    const struct op_code_conf *c = r->conf;
-    return (int64_t)view_row(&r->keep, row)[c->k];
+    if (restarts)
+        count_unused(r);
 }
 
 static void code_forward(const struct op_run *r, int64_t begin, int64_t end)

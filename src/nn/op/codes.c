@@ -74,15 +74,15 @@ const struct op op_nearest_code = {
 };
 
 struct nn_val *nn_nearest_code(struct graph *g, struct param *book, struct param *started,
-                               struct nn_val *x, const struct nn_code_conf *conf,
-                               struct nn_val **code)
+                               struct param *unused, struct nn_val *x,
+                               const struct nn_code_conf *conf, struct nn_val **code)
 {
     if (!book || !started || !x)
         return NULL;
     struct op_code_conf c = {.c = *conf, .k = book->dims[0], .d = book->dims[1]};
-    struct param *params[CODE_N_PARAMS] = {book, started};
-    struct nn_val *e =
-        nn_op(g, &op_nearest_code, &x, 1, params, CODE_N_PARAMS, &c, sizeof(c));
+    struct param *params[CODE_N_PARAMS] = {book, started, unused};
+    struct nn_val *e = nn_op(g, &op_nearest_code, &x, 1, params,
+                             unused ? CODE_N_PARAMS : CODE_UNUSED, &c, sizeof(c));
     *code = e ? nn_sibling(e, 1) : NULL;
     return e;
 }

@@ -10,7 +10,8 @@ struct op_code_conf {
     int64_t k, d; /* codes, their width */
 };
 
-enum { CODE_BOOK, CODE_STARTED, CODE_N_PARAMS };
+/* CODE_UNUSED may be missing. */
+enum { CODE_BOOK, CODE_STARTED, CODE_UNUSED, CODE_N_PARAMS };
 
 struct op_candidates_conf {
     int64_t k, d, top, layers;

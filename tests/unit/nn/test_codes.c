@@ -54,7 +54,7 @@ static void slopes_of_losses_are_right(void)
 struct codes {
     struct graph *g;
     struct nn_val *x, *e, *code, *weights;
-    struct param *book, *started;
+    struct param *book, *started, *unused;
 };
 
 static struct codes make(const struct nn_code_conf *conf, int64_t rows)
@@ -70,7 +70,10 @@ static struct codes make(const struct nn_code_conf *conf, int64_t rows)
     c.started =
         nn_param(c.g, "started", (const int64_t[]){1}, 1,
                  (struct nn_init){conf->starts ? INIT_ZEROS : INIT_ONES, 0, 0}, false);
-    c.e = nn_nearest_code(c.g, c.book, c.started, c.x, conf, &c.code);
+    if (conf->restart)
+        c.unused = nn_param(c.g, "unused", (const int64_t[]){CODES}, 1,
+                            (struct nn_init){INIT_ZEROS, 0, 0}, false);
+    c.e = nn_nearest_code(c.g, c.book, c.started, c.unused, c.x, conf, &c.code);
     nn_output(c.g, "e", c.e);
     nn_output_whole(c.g, "code", c.code);
     nn_loss(c.g, "loss", nn_row_sum(c.g, nn_mul(c.g, c.e, c.weights)));
@@ -333,12 +336,44 @@ static void metrics_of_codes_are_counted(void)
     metric_destroy(m);
 }
 
+/* Two codes far from all rows: they wait, then are rows of the batch, not the same one. */
+static void codes_without_rows_begin_anew(void)
+{
+    struct codes c = make(&(struct nn_code_conf){.restart = 3}, ROWS);
+    float book[CODES * WIDTH];
+    memcpy(book, param_read(c.book), sizeof(book));
+    for (int i = 0; i < 2 * WIDTH; i++)
+        book[i] = 50;
+    param_set(c.book, book);
+    graph_training(c.g, true);
+    for (uint64_t step = 0; step < 4; step++) {
+        graph_forward(c.g, step);
+        const float *now = param_read(c.book);
+        struct view x = graph_read(c.g, c.x);
+        int found[2] = {-1, -1};
+        for (int k = 0; k < 2; k++)
+            for (int r = 0; r < ROWS; r++)
+                if (memcmp(now + k * WIDTH, view_row(&x, r), WIDTH * sizeof(float)) == 0)
+                    found[k] = r;
+        CHECK((found[0] >= 0) == (step == 3) && (found[1] >= 0) == (step == 3));
+        CHECK(step < 3 || found[0] != found[1]);
+        CHECK_INT((int64_t)param_read(c.unused)[0], step == 3 ? 0 : (int64_t)step + 1);
+        CHECK(memcmp(now + 2 * WIDTH, book + 2 * WIDTH, 3 * WIDTH * sizeof(float)) == 0);
+    }
+    graph_training(c.g, false); /* nothing is counted outside of training */
+    float before = param_read(c.unused)[2];
+    graph_forward(c.g, 9);
+    CHECK(param_read(c.unused)[2] == before);
+    graph_destroy(c.g);
+}
+
 static const struct tap_case cases[] = {
     TAP(slopes_of_losses_are_right),
     TAP(the_nearest_code_is_taken),
     TAP(drawn_codes_have_the_gradient_of_their_softmax),
     TAP(balancing_uses_every_code),
     TAP(the_first_batch_gives_the_first_codes),
+    TAP(codes_without_rows_begin_anew),
     TAP(a_reservoir_keeps_each_row_as_often),
     TAP(metrics_of_codes_are_counted),
 };
