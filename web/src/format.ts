@@ -42,6 +42,11 @@ export function number(v: number | null | undefined): string {
   return String(Number(v.toPrecision(6)));
 }
 
+/** Three digits that count: for what nobody compares digit by digit. */
+export function few(v: number): string {
+  return number(Number(v.toPrecision(3)));
+}
+
 export function stamp(millis: number): string {
   return millis
     ? new Date(millis).toLocaleString(lang.value, { dateStyle: "medium", timeStyle: "medium" })

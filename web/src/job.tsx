@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: what became of it, its workers, logs, curves, files, and what can be done with it.
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, getText, may, query, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, href, route, setQuery } from "./router";
 import { bytes, clock, duration, ms, number, plain, stamp, value } from "./format";
-import { Ago, Command, Facts, Lasted, Failure, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
+import { Ago, Command, Facts, Field, Lasted, Failure, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
 import { ENDED, type Job } from "./jobs";
 import { LogView } from "./log";
 import { MetricsOf } from "./runs";
@@ -229,15 +230,48 @@ function outputAddress(id: string, o: Output): string {
   return `api/v1/jobs/${id}/outputs/${encodeURIComponent(o.channel)}${query(name)}`;
 }
 
+/** Names a channel of the outputs as a model, or as the next version of one. */
+function Register({ job, outputs }: { job: JobDetail; outputs: Output[] }) {
+  const channels = [...new Set(outputs.map((o) => o.channel))];
+  const [form, setForm] = useState({ name: job.name, channel: channels.includes("model") ? "model" : channels[0]!, note: "" });
+  const { error, busy, act } = useAction();
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void act(async () => {
+      const made = await send<{ name: string; version: number }>("POST", "/models", { ...form, job: job.id });
+      go(["models", made.name, String(made.version)]);
+    });
+  };
+  const set = (k: keyof typeof form) => (e: { currentTarget: { value: string } }) => setForm({ ...form, [k]: e.currentTarget.value });
+  return (
+    <form class="card" onSubmit={submit}>
+      <h2>{t("models.register")}</h2>
+      <p class="dim">{t("models.registerHint")}</p>
+      <div class="grid">
+        <Field label={t("common.name")}><input name="model" value={form.name} onInput={set("name")} required /></Field>
+        <Field label={t("job.channel")}><select name="channel" value={form.channel} onChange={set("channel")}>{channels.map((c) => <option key={c}>{c}</option>)}</select></Field>
+        <Field label={t("models.note")}><input name="note" value={form.note} onInput={set("note")} /></Field>
+      </div>
+      <Failure error={error} />
+      <button disabled={busy}>{t("models.doRegister")}</button>
+    </form>
+  );
+}
+
 function Files({ job }: { job: JobDetail }) {
   const list = useLive<{ outputs: Output[] }>((stop) => get(`/jobs/${job.id}/outputs`, stop), [job.id, job.state], pace(job));
   const inputs = Object.entries((job.spec.input as Record<string, unknown> | undefined) ?? {});
+  const data = Array.isArray(job.spec.data) ? (job.spec.data as unknown[]) : [];
+  const outputs = list.data?.outputs ?? [];
   return (
     <>
-      {inputs.length > 0 && (
+      {inputs.length + data.length > 0 && (
         <section class="card">
           <h2>{t("job.inputs")}</h2>
-          <Facts rows={inputs.map(([k, v]) => [plain(k), <code>{plain(value(v))}</code>])} />
+          <Facts rows={[
+            ...inputs.map(([k, v]): [string, JSX.Element] => [plain(k), <code>{plain(value(v))}</code>]),
+            ...data.map((v): [string, JSX.Element] => [t("data.title"), <code>{plain(value(v))}</code>]),
+          ]} />
         </section>
       )}
       <section class="card">
@@ -258,6 +292,7 @@ function Files({ job }: { job: JobDetail }) {
           </Table>
         )}
       </section>
+      {outputs.length > 0 && job.state === "Succeeded" && may("submitter") && <Register job={job} outputs={outputs} />}
     </>
   );
 }

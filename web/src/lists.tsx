@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets, schedules, quotas and usage: tables of what the server keeps.
 import { useState } from "preact/hooks";
-import { get, may, send } from "./api";
+import { ApiError, get, may, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href } from "./router";
-import { bytes, cores, ms, number, plain, stamp } from "./format";
+import { bytes, cores, few, ms, number, plain, stamp } from "./format";
 import { Calendar } from "./calendar";
-import { Ago, Empty, Failure, Loading, Page, Table, useAction } from "./ui";
+import { Ago, Empty, Failure, Field, Loading, Page, Table, sure, useAction } from "./ui";
 
 interface Dataset {
   name: string;
@@ -19,6 +19,48 @@ interface Dataset {
   created: string;
 }
 
+const NEW = { name: "", path: "", mount: "/mnt/data", type: "local", writable: false };
+
+function NewDataset({ made }: { made: () => void }) {
+  const [form, setForm] = useState(NEW);
+  const { error, busy, act } = useAction();
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void act(async () => {
+      const { writable, ...rest } = form;
+      await send("POST", "/datasets", writable ? form : rest);
+      setForm(NEW);
+      made();
+    });
+  };
+  const set = (k: "name" | "path" | "mount" | "type") => (e: { currentTarget: { value: string } }) => setForm({ ...form, [k]: e.currentTarget.value });
+  const wrong = error instanceof ApiError ? /^'(\w+)'/.exec(error.message) : null; // the field that a message names
+  const at = (k: string) => (wrong?.[1] === k ? { error: (error as ApiError).message } : {});
+  return (
+    <form class="card" onSubmit={submit}>
+      <h2>{t("data.new")}</h2>
+      <div class="grid">
+        <Field label={t("common.name")} {...at("name")}><input name="name" value={form.name} onInput={set("name")} required /></Field>
+        <Field label={t("data.type")} {...at("type")}><select name="type" value={form.type} onChange={set("type")}>{["local", "nas", "s3", "oss", "odps"].map((k) => <option key={k}>{k}</option>)}</select></Field>
+        <Field label={t("data.uri")} hint={t("data.pathHint")} {...at("path")}><input name="path" value={form.path} onInput={set("path")} required /></Field>
+        <Field label={t("data.mount")} {...at("mount")}><input name="mount" value={form.mount} onInput={set("mount")} /></Field>
+      </div>
+      <label class="check"><input type="checkbox" checked={form.writable} onChange={(e) => setForm({ ...form, writable: e.currentTarget.checked })} /> {t("data.writable")}</label>
+      <Failure error={error} />
+      <p><button disabled={busy}>{t("data.create")}</button></p>
+    </form>
+  );
+}
+
+function DeleteDataset({ name, gone }: { name: string; gone: () => void }) {
+  const { error, busy, act } = useAction();
+  const ask = async () => (await sure(t("data.deleteSure", { name: plain(name) }))) && act(async () => {
+    await send("DELETE", `/datasets/${encodeURIComponent(name)}`);
+    gone();
+  });
+  return <><button type="button" class="small" disabled={busy} onClick={ask} aria-label={t("data.delete", { name: plain(name) })}>{t("job.delete")}</button><Failure error={error} /></>;
+}
+
 export function Datasets() {
   const list = useLive<{ datasets: Dataset[] }>((stop) => get("/datasets", stop), [], 5000, "records");
   const all = list.data?.datasets ?? [];
@@ -28,15 +70,17 @@ export function Datasets() {
       {!list.data && !list.error && <Loading />}
       {list.data && !all.length && <Empty title={t("data.empty")} hint={t("data.emptyHint")} command="trainyard dataset create clicks --path /data/clicks" />}
       {all.length > 0 && (
-        <Table label={t("data.title")} head={[t("common.name"), t("data.type"), t("data.uri"), t("data.mount"), t("common.owner"), t("common.created")]}>
+        <Table label={t("data.title")} head={[t("common.name"), t("data.type"), t("data.uri"), t("data.mount"), t("common.owner"), t("common.created"), ""]}>
           {all.map((d) => (
             <tr key={d.id}>
               <td>{plain(d.name)}<div class="dim mono">{d.id}</div></td><td>{plain(d.type)}</td><td class="mono">{plain(d.path)}</td>
               <td class="mono">{plain(d.mount)}</td><td>{plain(d.owner ?? "")}</td><td class="num"><Ago at={ms(d.created)} /></td>
+              <td>{may("submitter") && <DeleteDataset name={d.name} gone={list.reload} />}</td>
             </tr>
           ))}
         </Table>
       )}
+      {list.data && may("submitter") && <div class="spaced"><NewDataset made={list.reload} /></div>}
     </Page>
   );
 }
@@ -193,7 +237,7 @@ export function Usage() {
         <Table label={t("usage.month")} head={[t("common.name"), t("usage.jobs"), t("usage.running"), t("usage.cpu"), t("usage.gpu"), t("usage.memory")]}>
           {(use.data?.usage ?? []).map((u) => (
             <tr key={u.name}><td>{plain(u.name) || t("common.none")}</td><td class="num">{u.jobs}</td><td class="num">{u.running}</td>
-              <td class="num">{number(u.cpu_s / 3600)}</td><td class="num">{number(u.gpu_s / 3600)}</td><td class="num">{number(u.memory_mib_s / 1024 / 3600)}</td></tr>
+              <td class="num">{few(u.cpu_s / 3600)}</td><td class="num">{few(u.gpu_s / 3600)}</td><td class="num">{few(u.memory_mib_s / 1024 / 3600)}</td></tr>
           ))}
         </Table>
       </section>

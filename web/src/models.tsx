@@ -6,7 +6,7 @@ import { ApiError, get, getText, may, query, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href, route } from "./router";
-import { bytes, ms, number, plain, value } from "./format";
+import { bytes, few, ms, number, plain, value } from "./format";
 import { Ago, Empty, Facts, Failure, Field, Loading, Page, Table, useAction } from "./ui";
 import { Bars } from "./plots";
 
@@ -268,7 +268,7 @@ function Latency({ of }: { of: Counters }) {
       <h2>{t("serve.latency")}</h2>
       <p>{t("serve.requests", { ok: result("ok"), refused: result("refused"), failed: result("failed"), busy: result("busy") })}</p>
       {total === 0 && <p class="dim">{t("serve.noRequests")}</p>}
-      {total > 0 && <p>{t("serve.mean", { time: number(((of.by.get("trainyard_request_seconds_sum") ?? 0) / total) * 1000) })}</p>}
+      {total > 0 && <p>{t("serve.mean", { time: few(((of.by.get("trainyard_request_seconds_sum") ?? 0) / total) * 1000) })}</p>}
       {total > 0 && <Bars label={t("serve.latency")} rows={bars.filter((b) => b.value > 0).map((b) => ({ name: b.label, value: b.value, text: number(b.value) }))} />}
     </section>
   );

@@ -61,6 +61,9 @@ interface Brush {
   to: number;
 }
 
+/** Lines of one colour are drawn together: a path for each line takes many times as long. */
+const SHADES = 32;
+
 export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trials: Trial[]; better: (v: number) => number; choose: (t: Trial[]) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [brushes, setBrushes] = useState<Record<string, Brush>>({});
@@ -86,24 +89,26 @@ export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trial
       if (!g) return;
       const look = ink();
       const width = c.clientWidth;
-      const order = [...trials].sort((a, b) => Number(inside(a)) - Number(inside(b)) || better(a.value ?? 0) - better(b.value ?? 0));
-      for (const tr of order) {
-        const on = inside(tr);
-        g.strokeStyle = on ? shade(look, better(tr.value ?? 0), trials.length > 300 ? 0.35 : 0.7) : `${look.line}`;
-        g.lineWidth = on ? 1.3 : 0.6;
-        g.beginPath();
+      const line = (tr: Trial) => {
         let begun = false;
         axes.forEach((a, i) => {
           const v = a.of(tr);
           if (v === null) return;
-          const x = xOf(i, width);
-          const y = yOf(place(a, v));
-          if (begun) g.lineTo(x, y);
-          else g.moveTo(x, y);
+          if (begun) g.lineTo(xOf(i, width), yOf(place(a, v)));
+          else g.moveTo(xOf(i, width), yOf(place(a, v)));
           begun = true;
         });
+      };
+      const paths: Trial[][] = Array.from({ length: SHADES + 1 }, () => []); // the first: outside of a brush
+      for (const tr of trials) paths[inside(tr) ? 1 + Math.round(better(tr.value ?? 0) * (SHADES - 1)) : 0]!.push(tr);
+      paths.forEach((list, i) => {
+        if (!list.length) return;
+        g.strokeStyle = i ? shade(look, (i - 1) / (SHADES - 1), trials.length > 300 ? 0.35 : 0.7) : look.line;
+        g.lineWidth = i ? 1.3 : 0.6;
+        g.beginPath();
+        list.forEach(line);
         g.stroke();
-      }
+      });
       g.font = "12px system-ui, sans-serif";
       g.textAlign = "center";
       axes.forEach((a, i) => {

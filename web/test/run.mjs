@@ -480,7 +480,7 @@ const tasks = {
     await accessible("schedules");
     await open("#/usage");
     await row("admin").waitFor();
-    await view("usage");
+    await accessible("usage");
   },
   async see_a_version_of_a_model_with_samples_and_parity() {
     await open("#/models");
@@ -496,6 +496,36 @@ const tasks = {
     await row("weights.bin").waitFor();
     assert.equal(await page.getByText("Parity with training").count(), 0);
     await accessible("model version");
+  },
+  async name_the_outputs_of_a_job() {
+    await open(`#/jobs/${jobs.fm.id}?tab=files`);
+    await page.locator("[name=model]").fill("named here");
+    await page.getByRole("button", { name: "Register" }).click();
+    await see("E5006"); // no name
+    await page.locator("[name=model]").fill("named");
+    await page.locator("[name=note]").fill(HOSTILE);
+    await page.getByRole("button", { name: "Register" }).click();
+    await page.getByRole("heading", { name: "named:1" }).waitFor();
+    await row("weights.bin").waitFor();
+    assert.equal((await yard.ask("GET", "/models/named/versions/1")).job, jobs.fm.id);
+    await open(`#/jobs/${jobs.bad.id}?tab=files`);
+    await see("No output files yet.");
+    assert.equal(await page.getByText("Give these outputs a name").count(), 0);
+  },
+  async create_and_delete_a_dataset() {
+    await open("#/datasets");
+    await page.locator("[name=name]").fill("from-the-page");
+    await page.locator("[name=path]").fill("/usr/lib");
+    await page.locator("[name=mount]").fill("nowhere");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.locator(".field.wrong", { has: page.locator("[name=mount]") }).waitFor();
+    await accessible("a dataset that is wrong");
+    await page.locator("[name=mount]").fill("/mnt/here");
+    await page.getByRole("button", { name: "Create" }).click();
+    await row("from-the-page").getByText("/mnt/here").waitFor();
+    await page.getByRole("button", { name: "Delete from-the-page" }).click();
+    await page.getByRole("button", { name: "OK" }).click();
+    await until("its end", async () => (await page.locator("tbody tr", { hasText: "from-the-page" }).count()) === 0);
   },
   async try_a_request_against_a_model_server() {
     await open("#/models");
@@ -542,7 +572,7 @@ const tasks = {
     await quotas.getByText("8.0 GiB").waitFor();
     const cells = await quotas.locator("tbody tr").first().locator("td").allTextContents();
     assert.deepEqual(cells, ["admin", "4.5", "8.0 GiB", "no limit", "no limit", "100"]);
-    await accessible("quotas");
+    await view("usage");
     await yard.ask("DELETE", "/users/admin/quota");
   },
   async what_empty_pages_advise_works() {

@@ -351,6 +351,15 @@ export const en = {
   "cluster.nodes": "Nodes of clusters",
   "cluster.noNodes": "No worker runs on a node of a cluster. Idle nodes are not shown: ask the cluster for those.",
   "cluster.more": "There are more jobs than were looked at.",
+  "models.register": "Give these outputs a name",
+  "models.registerHint": "They become a model, or its next version, which jobs can take as an input.",
+  "models.doRegister": "Register",
+  "data.new": "New dataset",
+  "data.pathHint": "A directory of the server's machine, or a URI such as s3://bucket/prefix",
+  "data.writable": "Jobs may write there",
+  "data.create": "Create",
+  "data.delete": "Delete {name}",
+  "data.deleteSure": "Delete the entry {name}? The data stays.",
 } as const;
 
 export type Key = keyof typeof en;

@@ -352,4 +352,13 @@ export const zh: Record<Key, string> = {
   "cluster.nodes": "集群节点",
   "cluster.noNodes": "没有工作进程运行在集群节点上。空闲节点请查询集群本身。",
   "cluster.more": "任务过多,未全部统计。",
+  "models.register": "为这些输出命名",
+  "models.registerHint": "它们将成为一个模型或其新版本,可作为任务的输入。",
+  "models.doRegister": "注册",
+  "data.new": "新建数据集",
+  "data.pathHint": "服务器上的目录,或 s3://bucket/prefix 形式的地址",
+  "data.writable": "任务可写入",
+  "data.create": "创建",
+  "data.delete": "删除 {name}",
+  "data.deleteSure": "删除条目 {name}?数据本身会保留。",
 };
