@@ -19,6 +19,8 @@
 #define CROWDED_NS 500000    /* that giving the core away took: somebody else had it */
 #define CROWDED_CALLS 64     /* waits with naps alone, then it is tried again */
 #define NAP_NS 50000         /* short against any network's round trip that matters */
+#define NAP_SHARE 64         /* naps grow to this share of the wait so far ... */
+#define NAP_MAX_NS 1000000   /* ... up to this */
 #define PATIENT_SPINS 16     /* looks before naps, when nobody waits for the result */
 #define ABSENT_MAX (1 << 16) /* bytes of a list of ranks */
 
@@ -178,7 +180,9 @@ static void pause_between_looks(struct mpi_comm *c, int64_t looks, int64_t waite
         if (clock_mono_ns() - start > CROWDED_NS)
             c->crowded = CROWDED_CALLS;
     } else {
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        int64_t nap = NAP_NS + waited_ns / NAP_SHARE;
+        nanosleep(&(struct timespec){.tv_nsec = nap < NAP_MAX_NS ? nap : NAP_MAX_NS},
+                  NULL);
     }
 }
 

@@ -36,13 +36,24 @@ silence_is_short()
     [ "${n:-99}" -le 10 ] || fail "noticed after ${n:-?} s"
 }
 
-# stopped RANK WORLD: that rank of a long run is stopped; the message names it
+# ticks PID: of processor time so far, a hundred a second
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+
+# stopped RANK WORLD: that rank of a long run is stopped; the message names it. Others wait meanwhile
+# without taking much of their processors.
 stopped()
 {
+    local waiting before took
     long_run
     launched --nproc-per-node "$2" train c.config --model-dir m "${long[@]}"
     appears m/model.ckpt-20
+    waiting=$(rank_pid $((1 - $1)))
     kill -STOP "$(rank_pid "$1")"
+    sleep 1.5
+    before=$(ticks "$waiting")
+    sleep 4
+    took=$(($(ticks "$waiting") - before))
+    [ "$took" -lt 24 ] || fail "a rank that waits took $took of 400 ticks"
     ends_within 40
     silence_is_short
     log_has "error[E2502]: rank $1 of $2: host $(hostname): not heard of for "
