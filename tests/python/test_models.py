@@ -455,6 +455,7 @@ class Models(Case):
                 call()
         self.assertEqual(os.listdir(), [])
 
+    @unittest.skipUnless(has("pandas", "pyarrow"), "pandas is not installed")
     def test_tables_of_pandas_with_gaps_in_ids_come_with_advice(self):
         import pandas
         frame = pandas.DataFrame(rows(300, 1))
