@@ -5210,6 +5210,8 @@ class SidRqvae(Message):
     """pass gradients through a rotation onto the code"""
     kmeans_init: bool
     """first codes from k-means of the first batch"""
+    restart_unused_steps: int
+    """steps without rows after which a code becomes a row of the batch; 0 or unset: never; an extension of Trainyard (0..1048576)"""
     @property
     def sinkhorn_config(self) -> SinkhornConfig:
         """balanced use of the codes; on unless enabled is false"""
