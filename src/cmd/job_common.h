@@ -118,5 +118,8 @@ enum rc job_json(const struct cmd_place *p, const struct store_job *j, bool whol
 /* In the words of DLC's API. */
 enum rc job_dlc_json(const struct cmd_place *p, const struct store_job *j,
                      struct buf *out, struct err *err) MUST_CHECK;
+/* One of its pods: a worker's number, or "master-0". RC_NOTFOUND (E3103). */
+enum rc job_dlc_pod_json(const struct cmd_place *p, const struct store_job *j,
+                         const char *pod, struct buf *out, struct err *err) MUST_CHECK;
 
 #endif

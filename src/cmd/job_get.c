@@ -15,7 +15,7 @@
 
 struct get_conf {
     struct job_where where;
-    const char *format;
+    const char *format, *pod;
     bool json, events, metrics;
 };
 
@@ -24,6 +24,8 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct get_conf, metrics, "false", "list all metric values")},
     {OPT_BOOL(struct get_conf, json, "false", "print one JSON object")},
     {OPT_CHOICE(struct get_conf, format, "own", "own|dlc", "words of the answer"),
+     .hidden = true},
+    {OPT_TEXT(struct get_conf, pod, NULL, "with --format dlc: this worker alone"),
      .hidden = true},
     JOB_WHERE_OPTS(struct get_conf),
     JOB_SERVER_OPT(struct get_conf),
@@ -290,8 +292,9 @@ static enum rc show_job(const struct get_conf *c, const struct cmd_place *p,
     if (c->metrics)
         return put_metrics(p, j->id, c->json, out, err);
     if (strcmp(c->format, "dlc") == 0 || c->json) {
-        enum rc rc = c->json ? job_json(p, j, true, c->events, out, err)
-                             : job_dlc_json(p, j, out, err);
+        enum rc rc = c->json  ? job_json(p, j, true, c->events, out, err)
+                     : c->pod ? job_dlc_pod_json(p, j, c->pod, out, err)
+                              : job_dlc_json(p, j, out, err);
         buf_putc(out, '\n');
         return rc;
     }

@@ -114,23 +114,33 @@ enum rc job_json(const struct cmd_place *p, const struct store_job *j, bool whol
     return rc;
 }
 
+/* Worker number `i`, as the status `st` has it. */
+static void dlc_pod(const struct store_job *j, const struct job_spec *spec,
+                    const struct node *st, int64_t i, struct buf *out)
+{
+    const struct node *list = node_find(st, "workers");
+    const struct node *w = list && list->kind == NODE_LIST && (size_t)i < list->list.n
+                               ? list->list.at[i]
+                               : NULL;
+    int64_t index;
+    const struct job_spec_role *r = job_spec_role_of(spec, i, &index);
+    buf_printf(out, "{\"PodId\": \"%s-%s-%jd\", \"Type\": \"%s\", \"Status\": \"%s\"",
+               j->id, r->name, (intmax_t)index, r->name,
+               node_get_text(w, "state", "Waiting"));
+    if (*node_get_text(w, "node", ""))
+        put_text(out, "NodeName", node_get_text(w, "node", ""));
+    buf_putc(out, '}');
+}
+
 static void dlc_pods(const struct store_job *j, const struct job_spec *spec,
                      struct buf *out)
 {
     struct doc doc = {0};
     const struct node *st = job_json_open(j->status, &doc);
-    const struct node *list = node_find(st, "workers");
     buf_puts(out, ", \"Pods\": [");
     for (int64_t i = 0; i < j->workers; i++) {
-        const struct node *w = list && list->kind == NODE_LIST && (size_t)i < list->list.n
-                                   ? list->list.at[i]
-                                   : NULL;
-        int64_t index;
-        const struct job_spec_role *r = job_spec_role_of(spec, i, &index);
-        buf_printf(out,
-                   "%s{\"PodId\": \"%s-%s-%jd\", \"Type\": \"%s\", \"Status\": \"%s\"}",
-                   i ? ", " : "", j->id, r->name, (intmax_t)index, r->name,
-                   node_get_text(w, "state", "Waiting"));
+        buf_puts(out, i ? ", " : "");
+        dlc_pod(j, spec, st, i, out);
     }
     buf_putc(out, ']');
     if (doc.src)
@@ -158,6 +168,39 @@ static void dlc_specs(const struct job_spec *spec, struct buf *out)
         buf_putc(out, '}');
     }
     buf_putc(out, ']');
+}
+
+/* "master-0", or a number. -1: there is no such worker. */
+static int64_t find_pod(const struct store_job *j, const struct job_spec *spec,
+                        const char *pod)
+{
+    int64_t i;
+    if (!str_to_i64(str_c(pod), &i))
+        i = job_spec_worker_find(spec, pod);
+    return i >= 0 && i < j->workers ? i : -1;
+}
+
+enum rc job_dlc_pod_json(const struct cmd_place *p, const struct store_job *j,
+                         const char *pod, struct buf *out, struct err *err)
+{
+    struct job_spec spec;
+    struct doc doc = {0};
+    char *text = NULL;
+    enum rc rc = p->ops->spec(p, j->id, &text, err);
+    if (!rc)
+        rc = job_spec_from_json(text, &spec, err);
+    mem_free(text);
+    if (rc)
+        return rc;
+    int64_t i = find_pod(j, &spec, pod);
+    if (i < 0)
+        rc = err_coded(err, RC_NOTFOUND, E3103, "job %s has no pod '%.100s'", j->id, pod);
+    else
+        dlc_pod(j, &spec, job_json_open(j->status, &doc), i, out);
+    if (doc.src)
+        doc_release(&doc);
+    job_spec_release(&spec);
+    return rc;
 }
 
 enum rc job_dlc_json(const struct cmd_place *p, const struct store_job *j,

@@ -90,7 +90,8 @@ static const struct compat_flag rules[] = {
 
 static const char help_text[] =
     "dlc submit pytorchjob|tfjob|xgboostjob|mpijob --name N --command C [flags]\n"
-    "dlc get job [ID] | dlc list jobs | dlc logs ID [POD] | dlc stop job ID [--force]\n"
+    "dlc get job [ID] | dlc get pod ID POD | dlc get quota | dlc list jobs\n"
+    "dlc logs ID [POD] | dlc stop job ID [--force]\n"
     "The flags are those of DLC's client; see docs/jobs.md for what they mean here.\n";
 
 struct reading {
@@ -452,15 +453,38 @@ static void with_id(struct reading *r, const char *verb, const char *id)
     front_word(r->out, id);
 }
 
-/* dlc logs JOB [POD]: a pod is JOB-worker-N, JOB-master-0 and the like. */
+/* A pod is JOB-worker-N, JOB-master-0 and the like; what is behind the job. */
+static const char *worker_in(const char *id, const char *pod)
+{
+    size_t n = strlen(id);
+    return strncmp(pod, id, n) == 0 && pod[n] == '-' ? pod + n + 1 : pod;
+}
+
+static void dlc_pod(struct reading *r, const char *id, const char *pod)
+{
+    front_word(r->out, "job");
+    front_word(r->out, "get");
+    front_option(r->out, "format", "dlc");
+    front_option(r->out, "pod", worker_in(id, pod));
+    front_word(r->out, id);
+}
+
+static void dlc_quota(struct reading *r)
+{
+    front_word(r->out, "quota");
+    front_word(r->out, "list");
+    front_word(r->out, "--json");
+    front_note(r->out,
+               "quotas here are limits of users and projects, in words of our own");
+}
+
+/* dlc logs JOB [POD] */
 static void dlc_logs(struct reading *r, const char *id, const char *pod)
 {
     static const char *const times[] = {"start_time", "end_time"};
-    size_t n = strlen(id);
     with_id(r, "logs", id);
     if (pod)
-        front_option(r->out, "worker",
-                     strncmp(pod, id, n) == 0 && pod[n] == '-' ? pod + n + 1 : pod);
+        front_option(r->out, "worker", worker_in(id, pod));
     dlc_pass(r, "max_events_num", "tail");
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         if (dlc_get(r, times[i]))
@@ -494,6 +518,10 @@ static enum rc by_verb(struct reading *r, struct err *err)
         dlc_list(r);
     else if (strcmp(verb, "get") == 0 && job)
         with_id(r, "get", w[2]);
+    else if (strcmp(verb, "get") == 0 && w[1] && strcmp(w[1], "pod") == 0 && w[2] && w[3])
+        dlc_pod(r, w[2], w[3]);
+    else if (strcmp(verb, "get") == 0 && w[1] && strcmp(w[1], "quota") == 0 && !w[2])
+        dlc_quota(r);
     else if (strcmp(verb, "logs") == 0 && w[1])
         dlc_logs(r, w[1], w[2]);
     else if (strcmp(verb, "stop") == 0 && job && w[2])

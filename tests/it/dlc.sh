@@ -174,6 +174,34 @@ a_file_of_flags_wins()
     "$TRAINYARD" job wait "$(job_id)" >/dev/null
 }
 
+a_pod_and_the_quotas_are_shown()
+{
+    place
+    run dlc submit pytorchjob --name=two --workers=1 --masters=1 --command='echo up; while [ ! -e go ]; do sleep 0.05; done'
+    local id
+    id=$(job_id)
+    for _ in $(seq 200); do
+        run dlc get pod "$id" "$id-worker-0"
+        grep -q Running .out && break
+        sleep 0.05
+    done
+    json "d == {'PodId': '$id-worker-0', 'Type': 'worker', 'Status': 'Running'}"
+    run dlc get pod "$id" master-0
+    json "d['PodId'] == '$id-master-0' and d['Type'] == 'master'"
+    run dlc get pod "$id" "$id-worker-1"
+    status 1
+    err_has "error[E3103]: job $id has no pod 'worker-1'"
+    touch go
+    run "$TRAINYARD" quota set --user somebody --gpu 2
+    status 0
+    run dlc get quota
+    status 0
+    err_has "quotas here are limits of users and projects"
+    json "'somebody' in json.dumps(d)"
+    run "$TRAINYARD" job wait --timeout 60s "$id"
+    status 0
+}
+
 mistakes_are_named()
 {
     place
@@ -194,4 +222,4 @@ mistakes_are_named()
 }
 
 tap_cases the_printed_script_submits flags_become_ours nodes_have_kinds \
-    faults_are_tolerated_as_asked a_file_of_flags_wins mistakes_are_named
+    faults_are_tolerated_as_asked a_file_of_flags_wins a_pod_and_the_quotas_are_shown mistakes_are_named
