@@ -74,7 +74,7 @@ static const struct http_schema_item ClusterUse_items[] = {
     ITEM(machine, STRING,
          "that runs them; for admins and auditors also the directory of its server",
          MUST),
-    ITEM(backend, STRING, "local, container, slurm, kubernetes", MUST),
+    ITEM(backend, STRING, "local, container, slurm, kubernetes, mpi", MUST),
     ITEM(waiting, INT, "jobs that have no place yet", MUST),
     ITEM(running, INT, "jobs that have one", MUST),
     ITEM(workers, INT, "of those", MUST),
@@ -83,7 +83,7 @@ static const struct http_schema_item ClusterUse_items[] = {
 TABLE(ClusterUse, "jobs of one machine in one backend, and what they were given");
 
 static const struct http_schema_item ClusterNode_items[] = {
-    ITEM(backend, STRING, "slurm, kubernetes", MUST),
+    ITEM(backend, STRING, "slurm, kubernetes, mpi", MUST),
     ITEM(node, STRING, "as the cluster calls it", MUST),
     ITEM(workers, INT, "that run there", MUST),
     ITEM(jobs, STRINGS, "ids of their jobs", MUST),
