@@ -87,14 +87,15 @@ enum rc job_end_status(const struct store_job *j, struct err *err) MUST_CHECK;
 /* Follows the logs of a job to stdout. */
 #define JOB_FOLLOW_ALL (-1)
 struct job_follow {
-    int64_t worker;  /* JOB_FOLLOW_ALL: with a prefix when there are several;
+    int64_t worker;       /* JOB_FOLLOW_ALL: with a prefix when there are several;
                         JOB_LOG_PREPARE */
-    int64_t attempt; /* 0: all of them */
-    int64_t tail;    /* lines at the end, -1: everything */
-    bool follow;     /* until the job has ended */
-    bool raw;        /* also what a terminal would obey */
-    bool program;    /* stdout is for the workers' output alone */
-    int signals;     /* a signalfd that calls on_interrupt, or -1 */
+    int64_t attempt;      /* 0: all of them */
+    int64_t tail;         /* lines at the end, -1: everything */
+    int64_t since, until; /* wall clock, ms: written then or later, and before; 0: none */
+    bool follow;          /* until the job has ended */
+    bool raw;             /* also what a terminal would obey */
+    bool program;         /* stdout is for the workers' output alone */
+    int signals;          /* a signalfd that calls on_interrupt, or -1 */
     void (*on_interrupt)(void *arg);
     void *arg;
 };

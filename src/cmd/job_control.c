@@ -280,7 +280,7 @@ COMMAND(why, plain_opts, "explain why a job waits or how it ended", "why it wait
 
 struct logs_conf {
     struct job_where where;
-    const char *worker;
+    const char *worker, *since, *until;
     int64_t attempt, tail;
     bool follow, raw;
 };
@@ -298,6 +298,12 @@ static const struct opt logs_opts[] = {
     {OPT_INT(struct logs_conf, attempt, "0", 0, 1000000, "only this attempt; 0: all")},
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
              "only the last N lines of the last attempt; -1: everything")},
+    {OPT_TEXT(
+         struct logs_conf, since, NULL,
+         "only what was written since: 2026-01-31T18:00:00Z, or 90m for 90 minutes ago"),
+     .meta = "TIME"},
+    {OPT_TEXT(struct logs_conf, until, NULL, "only what was written before"),
+     .meta = "TIME"},
     JOB_WHERE_OPTS(struct logs_conf),
     JOB_SERVER_OPT(struct logs_conf),
     {0},
@@ -324,6 +330,44 @@ static enum rc find_worker(const struct cmd_place *p, const char *id, const char
     return rc;
 }
 
+/* "2026-01-31T18:00:00Z", "90m", "now", "now-7d"; *ms stays 0 where nothing is given. */
+static enum rc read_moment(const char *name, const char *text, int64_t *ms,
+                           struct err *err)
+{
+    int64_t ns, now = clock_wall_ns();
+    double ago;
+    if (!text)
+        return RC_OK;
+    const char *ago_text = str_starts(text, "now-") ? text + strlen("now-") : text;
+    if (strcmp(text, "now") == 0)
+        *ms = now / 1000000;
+    else if (clock_from_rfc3339(str_c(text), &ns) && ns > 0)
+        *ms = (ns + 999999) / 1000000;
+    else if (jobspec_seconds(str_c(ago_text), &ago) && ago * 1e9 < (double)now)
+        *ms = (now - (int64_t)(ago * 1e9)) / 1000000;
+    else
+        return err_coded(err, RC_INVAL, E0603,
+                         "--%s: '%.60s' is no time: 2026-01-31T18:00:00Z, or 90m for 90 "
+                         "minutes ago",
+                         name, text);
+    return RC_OK;
+}
+
+/* What was asked for cannot all be. */
+static enum rc check_times(const struct logs_conf *c, struct job_follow *f,
+                           struct err *err)
+{
+    enum rc rc = read_moment("since", c->since, &f->since, err);
+    if (!rc)
+        rc = read_moment("until", c->until, &f->until, err);
+    if (!rc && c->tail >= 0 && (c->since || c->until))
+        rc = err_coded(err, RC_INVAL, E0603,
+                       "--tail goes with neither --since nor --until");
+    if (!rc && c->follow && c->until)
+        rc = err_coded(err, RC_INVAL, E0603, "--until does not go with --follow");
+    return rc;
+}
+
 static enum rc job_logs_command(const void *conf, const struct opt_args *args,
                                 struct err *err)
 {
@@ -336,7 +380,9 @@ static enum rc job_logs_command(const void *conf, const struct opt_args *args,
                            .tail = c->tail,
                            .follow = c->follow,
                            .signals = -1};
-    enum rc rc = job_open(&c->where, &p, err);
+    enum rc rc = check_times(c, &f, err);
+    if (!rc)
+        rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);

@@ -23,7 +23,8 @@
 #define LOOK_EVERY 4 /* naps between looks at the store */
 
 struct place_in_log {
-    int64_t at;
+    int64_t at, end; /* end: nothing behind it is shown; 0: no end */
+    bool none;       /* nothing of it is shown */
     bool midline;
     struct job_log_clean clean; /* what was written may be meant for a terminal */
 };
@@ -89,11 +90,16 @@ static bool copy_log(struct following *x, int64_t worker)
     struct buf part;
     bool any = false;
     buf_init(&part, (size_t)8 << 20);
-    for (;;) {
+    while (!l->none) {
         buf_clear(&part);
         enum rc rc =
             x->p->ops->log(x->p, x->id, worker, x->attempt, &l->at, &part, &x->why);
         x->failed = rc ? rc : x->failed;
+        if (!rc && l->end && l->at > l->end) {
+            int64_t behind = l->at - l->end, n = (int64_t)part.n;
+            part.n = (size_t)(behind < n ? n - behind : 0);
+            l->at = l->end;
+        }
         if (rc || !part.n)
             break;
         put_part(x, worker, part.p, part.n);
@@ -134,11 +140,29 @@ static void set_tails(struct following *x)
     }
 }
 
+/* Of each log of this attempt the part that was asked for. */
+static void set_times(struct following *x)
+{
+    for (int64_t i = JOB_LOG_PREPARE; i < x->workers; i++) {
+        if (i == JOB_FOLLOW_ALL || !wanted(x, i))
+            continue;
+        struct place_in_log *l = place_of(x, i);
+        if (x->f->since && x->p->ops->log_moment(x->p, x->id, i, x->attempt, x->f->since,
+                                                 &l->at, NULL) != RC_OK)
+            l->at = 0;
+        if (x->f->until && x->p->ops->log_moment(x->p, x->id, i, x->attempt, x->f->until,
+                                                 &l->end, NULL) != RC_OK)
+            l->end = 0;
+        l->none = x->f->until && l->end <= l->at;
+    }
+}
+
 static void next_attempt(struct following *x)
 {
     x->attempt++;
     x->worked = false;
     memset(x->logs, 0, ((size_t)x->workers + 1) * sizeof(*x->logs));
+    set_times(x);
 }
 
 static void check_signals(const struct job_follow *f)
@@ -211,6 +235,7 @@ enum rc job_follow_run(const struct cmd_place *p, const char *id,
                          id, (intmax_t)x.workers);
     x.logs = mem_calloc((size_t)x.workers + 1, sizeof(*x.logs));
     set_tails(&x);
+    set_times(&x);
     for (int64_t i = 0; !rc && !over; i++) {
         bool look = i % LOOK_EVERY == 0;
         check_signals(f);

@@ -158,6 +158,15 @@ static enum rc local_log_tail(const struct cmd_place *p, const char *id, int64_t
     return RC_OK;
 }
 
+static enum rc local_log_moment(const struct cmd_place *p, const char *id, int64_t worker,
+                                int64_t attempt, int64_t ms, int64_t *at, struct err *err)
+{
+    char *path = job_place_log(&p->p, id, worker, attempt);
+    *at = job_log_moment(path, ms);
+    mem_free(path);
+    return RC_OK;
+}
+
 static enum rc local_outputs(const struct cmd_place *p, const char *id,
                              struct job_outputs *out, struct err *err)
 {
@@ -254,6 +263,7 @@ const struct job_ops job_ops_local = {
     .exec = job_exec_local,
     .log = local_log_part,
     .log_tail = local_log_tail,
+    .log_moment = local_log_moment,
     .outputs = local_outputs,
     .output = local_output,
     .dataset_create = local_dataset_create,

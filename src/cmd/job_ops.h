@@ -62,6 +62,9 @@ struct job_ops {
     /* Where its last lines begin. */
     enum rc (*log_tail)(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err);
+    /* Where what was written at or behind this moment (wall clock, ms) begins. */
+    enum rc (*log_moment)(const struct cmd_place *p, const char *id, int64_t worker,
+                          int64_t attempt, int64_t ms, int64_t *at, struct err *err);
     /* What it has written so far. */
     enum rc (*outputs)(const struct cmd_place *p, const char *id, struct job_outputs *out,
                        struct err *err);

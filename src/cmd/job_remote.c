@@ -459,6 +459,28 @@ static enum rc remote_log_tail(const struct cmd_place *p, const char *id, int64_
     return rc;
 }
 
+static enum rc remote_log_moment(const struct cmd_place *p, const char *id,
+                                 int64_t worker, int64_t attempt, int64_t ms, int64_t *at,
+                                 struct err *err)
+{
+    struct io_http_reply reply = {0};
+    int64_t size = 0, next = 0;
+    char log[24];
+    log_name(worker, log);
+    enum rc rc =
+        log_call(p,
+                 mem_printf("/api/v1/jobs/%s/logs/%s?attempt=%jd&since=%jd&limit=1", id,
+                            log, (intmax_t)attempt, (intmax_t)ms),
+                 &reply, err);
+    *at = 0;
+    if (!rc && reply.body.n && str_to_i64(io_http_header(&reply, "Log-Next"), &next))
+        *at = next - 1;
+    else if (!rc && str_to_i64(io_http_header(&reply, "Log-Size"), &size))
+        *at = size;
+    io_http_reply_release(&reply);
+    return rc;
+}
+
 static enum rc remote_outputs(const struct cmd_place *p, const char *id,
                               struct job_outputs *out, struct err *err)
 {
@@ -591,6 +613,7 @@ const struct job_ops job_ops_remote = {
     .exec = job_exec_remote,
     .log = remote_log_part,
     .log_tail = remote_log_tail,
+    .log_moment = remote_log_moment,
     .outputs = remote_outputs,
     .output = remote_output,
     .dataset_create = remote_dataset_create,

@@ -481,14 +481,18 @@ static void dlc_quota(struct reading *r)
 /* dlc logs JOB [POD] */
 static void dlc_logs(struct reading *r, const char *id, const char *pod)
 {
-    static const char *const times[] = {"start_time", "end_time"};
     with_id(r, "logs", id);
     if (pod)
         front_option(r->out, "worker", worker_in(id, pod));
-    dlc_pass(r, "max_events_num", "tail");
-    for (size_t i = 0; i < ARRAY_LEN(times); i++)
-        if (dlc_get(r, times[i]))
-            front_note(r->out, "--%s has no effect: the whole log is shown", times[i]);
+    bool times = dlc_get(r, "start_time") || dlc_get(r, "end_time");
+    dlc_pass(r, "start_time", "since");
+    dlc_pass(r, "end_time", "until");
+    if (!times)
+        dlc_pass(r, "max_events_num", "tail");
+    else if (dlc_get(r, "max_events_num"))
+        front_note(r->out,
+                   "--max_events_num has no effect beside a time: all lines of that "
+                   "time are shown");
 }
 
 static enum rc by_verb(struct reading *r, struct err *err)

@@ -106,8 +106,11 @@ static enum rc read_part(struct http_call *c, const char *path, struct err *err)
     }
     c->log_size = st.st_size;
     tail = http_schema_int(c->query, "tail", -1);
+    int64_t since = http_schema_int(c->query, "since", -1);
     if (tail >= 0)
         offset = tail_start(fd, st.st_size, tail);
+    else if (since >= 0)
+        offset = job_log_moment(path, since);
     if (offset < st.st_size && limit > st.st_size - offset)
         limit = st.st_size - offset;
     char *data = offset < st.st_size ? mem_try_alloc((size_t)limit, 1) : NULL;

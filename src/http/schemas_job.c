@@ -218,6 +218,10 @@ static const struct http_schema_item LogQuery_items[] = {
     ITEM(limit, INT, "at most so many bytes", .min = 1, .max = 4 << 20),
     ITEM(tail, INT, "only the last lines; then offset is not looked at", .min = 0,
          .max = 100000),
+    ITEM(since, INT,
+         "from what was written then on, in milliseconds since 1970; then offset is not "
+         "looked at",
+         .min = 0, .max = INT64_MAX),
     ITEM(follow, BOOL, "as server-sent events, until the job has ended"),
     {0}};
 TABLE(LogQuery, "which part of a log");

@@ -15,6 +15,10 @@
 /* Like pread(), but never into a hole: *at moves behind one, and *gap is its length, else 0.
  */
 ssize_t job_log_read(int fd, char *to, size_t n, int64_t *at, int64_t *gap);
+/* Where what was written at or behind this moment (wall clock, ms) begins, as the index beside
+ * the log tells; its size when there is nothing, 0 where no times are kept.
+ */
+int64_t job_log_moment(const char *path, int64_t ms);
 /* The line that stands for what was dropped; nothing for 0. */
 void job_log_gap(int64_t gap, struct buf *out);
 

@@ -186,6 +186,12 @@ a_pod_and_the_quotas_are_shown()
         sleep 0.05
     done
     json "d == {'PodId': '$id-worker-0', 'Type': 'worker', 'Status': 'Running'}"
+    run dlc logs "$id" "$id-worker-0" --start_time now-7d --end_time now --max_events_num 2000
+    status 0
+    out_has up
+    err_has "--max_events_num has no effect beside a time"
+    run dlc logs "$id" "$id-worker-0" --end_time 2020-11-08T16:00:00Z
+    out_is </dev/null
     run dlc get pod "$id" master-0
     json "d['PodId'] == '$id-master-0' and d['Type'] == 'master'"
     run dlc get pod "$id" "$id-worker-1"

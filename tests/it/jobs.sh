@@ -768,7 +768,42 @@ an_output_without_a_path_is_kept_with_the_job()
     err_has "error[E3006]: input 'train': '' is not a path"
 }
 
-tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
+# Of this machine, and of a server.
+logs_are_shown_of_a_time()
+{
+    place
+    local id middle where
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none >server.log 2>&1 &
+    server=$!
+    wait_for_server
+    for where in "" "$url"; do
+        export TRAINYARD_SERVER=$where TRAINYARD_TOKEN
+        TRAINYARD_TOKEN=$(cat yard/admin.token)
+        id=$("$TRAINYARD" job submit --workers 2 -- 'echo first; sleep 1; echo second')
+        run "$TRAINYARD" job wait --timeout 60s "$id"
+        middle=$("$TRAINYARD" job get --json "$id" | python3 -c '
+import datetime, json, sys
+t = datetime.datetime.fromisoformat(json.load(sys.stdin)["finished"].replace("Z", "+00:00"))
+print((t - datetime.timedelta(seconds=0.5)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))')
+        is "since$where" "$("$TRAINYARD" job logs --worker 1 --since "$middle" "$id")" second
+        is "until$where" "$("$TRAINYARD" job logs --worker 1 --until "$middle" "$id")" first
+        is "both, of all$where" "$("$TRAINYARD" job logs --since now-1h --until "$middle" "$id" | sort | tr '\n' ' ')" "worker-0| first worker-1| first "
+        is "none before$where" "$("$TRAINYARD" job logs --until 1h "$id")" ""
+        is "none behind$where" "$("$TRAINYARD" job logs --since now "$id")" ""
+    done
+    unset TRAINYARD_SERVER TRAINYARD_TOKEN
+    finish
+    id=$(basename jobs/jobs/jb-*)
+    run "$TRAINYARD" job logs --since yesterday "$id"
+    status 2
+    err_has "error[E0603]: --since: 'yesterday' is no time: 2026-01-31T18:00:00Z, or 90m for 90 minutes ago"
+    run "$TRAINYARD" job logs --since 1h --tail 3 "$id"
+    status 2
+    run "$TRAINYARD" job logs --follow --until 1h "$id"
+    status 2
+}
+
+tap_cases logs_are_shown_of_a_time a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
     a_failed_worker_ends_the_others one_worker_starts_again_alone the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
