@@ -2735,6 +2735,12 @@ class ModelConfig(Message):
     @match_towers.setter
     def match_towers(self, value: Union[MatchTowers, Mapping[str, Any]]) -> None: ...
     @property
+    def look_alike(self) -> LookAlike:
+        """seeds of an audience against a user (ours)"""
+        ...
+    @look_alike.setter
+    def look_alike(self, value: Union[LookAlike, Mapping[str, Any]]) -> None: ...
+    @property
     def text_cnn(self) -> TextCNN:
         """convolutions along a text (ours)"""
         ...
@@ -5060,6 +5066,16 @@ class MatchTowers(Message):
     """all candidates go through one tower; false: each through its own"""
     scale: float
     """factor of the cosines"""
+
+
+class LookAlike(Message):
+    """seeds of an audience against a user (ours)"""
+    seeds_input: str
+    """feature group of type SEQUENCE: the seeds (required)"""
+    user_input: str
+    """feature group of the user; tables of one name are shared by both (required)"""
+    units: int
+    """width that seeds and user are brought to (1..4096)"""
 
 
 class TextCNN(Message):

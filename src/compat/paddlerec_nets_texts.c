@@ -346,6 +346,34 @@ static void put_gru4rec(struct paddlerec_put *x)
     paddlerec_part(x, ".*output.*weight", paddlerec_num(x, "fc_lr_x", 1), 0);
 }
 
+/* --- audiences --- */
+
+/* Seeds and the user in one table. */
+static void put_look_alike(struct paddlerec_put *x)
+{
+    int64_t rows = paddlerec_int(x, "user_count", 1);
+    int64_t dim = paddlerec_int(x, "user_emb_size", 1);
+    struct words w = {.table = "user_emb",
+                      .rows = rows,
+                      .dim = dim,
+                      .init = xavier_table(x, rows, dim)};
+    if (!paddlerec_label(x, 3, 0))
+        return;
+    buf_printf(&x->columns, " seeds=ids(%s) target=ids(%s)", x->sparse.at[1].name,
+               x->sparse.at[2].name);
+    put_words(x, &w, "seeds", true);
+    put_words(x, &w, "target", false);
+    buf_puts(x->out, "model_config {\n");
+    group_of_one(x, "seeds", true);
+    group_of_one(x, "target", false);
+    buf_printf(x->out,
+               "  look_alike { seeds_input: \"seeds\" user_input: \"target\" units: %jd "
+               "}\n",
+               (intmax_t)paddlerec_int(x, "transformed_size", 1));
+    paddlerec_log_loss(x);
+    buf_puts(x->out, XAVIER "}\n");
+}
+
 /* --- films --- */
 
 #define FILM_SLOTS \
@@ -508,6 +536,18 @@ const struct paddlerec_net paddlerec_net_recall_gru4rec = {
     .recall = "recall_k",
     .put = put_gru4rec,
     .digest = "400b9f6995abb96447b97d31fe4a0cccd4d9c79a898ba5898c46195c3bf853e8"};
+
+const struct paddlerec_net paddlerec_net_recall_look_alike = {
+    .name = "recall/look-alike_recall",
+    .labels = "\"label\"",
+    .read = "user_emb_size|user_count|transformed_size",
+    .may = "seeds_num",
+    .idle = "use_DataLoader",
+    .no_dense = true,
+    .sum = true,
+    .aucs = ONE_AUC(4095, 0),
+    .put = put_look_alike,
+    .digest = "7ad98aeb20f850ed0615673df4b1a84532c407beed9d6d57e30855e0a0d49250"};
 
 const struct paddlerec_net paddlerec_net_recall_ssr = {
     .name = "recall/ssr",

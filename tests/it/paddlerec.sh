@@ -43,7 +43,7 @@ lines()
 
 networks_train_as_the_reference_does()
 {
-    for network in contentunderstanding/textcnn contentunderstanding/tagspace match/multiview-simnet match/dssm recall/ssr recall/gru4rec \
+    for network in contentunderstanding/textcnn contentunderstanding/tagspace match/multiview-simnet match/dssm recall/ssr recall/gru4rec recall/look-alike_recall \
         demo/movie_recommand/rank demo/movie_recommand/recall rank/dnn rank/logistic_regression rank/fm rank/deepfm rank/wide_deep recall/ncf recall/youtube_dnn \
         multitask/esmm multitask/mmoe multitask/share-bottom rank/afm rank/AutoInt rank/dcn rank/deep_crossing rank/din \
         rank/ffm rank/fnn rank/fnn/fm_model rank/nfm rank/pnn rank/xdeepfm; do
@@ -53,7 +53,7 @@ networks_train_as_the_reference_does()
             case $network in
             rank/dnn | rank/logistic_regression | rank/fm | rank/deepfm | rank/wide_deep) ;;
             rank/* | recall/ssr) [ "$how" = "1 adam" ] || break ;; # optimizers and replicas are seen to with the others
-            contentunderstanding/* | match/* | recall/gru4rec | demo/*) [ "$how" = "1 sgd" ] && break ;;
+            contentunderstanding/* | match/* | recall/gru4rec | recall/look-alike_recall | demo/*) [ "$how" = "1 sgd" ] && break ;;
             esac
             mkdir -p "$network/$how"
             # shellcheck disable=SC2086 # two arguments
@@ -73,6 +73,7 @@ texts()
         if (kind == "simnet") print "0:" a, "0:" c, "1:" b, "1:" c, "2:" (b + 5) % 16, "2:" c
         if (kind == "documents") print (a == 0) "," (a == 1) "," (a == 2) "," c % 2 "\t" (b == 1) "," (b == 4) "," (b == 7) ",1\t" c % 2 ",1,0,1"
         if (kind == "session") print a, c, c, b
+        if (kind == "seeds") print "label:" (a < 2), "seeds:" a, "seeds:" 4 + a, "target:" b
         if (kind == "films") print "logid:1", "time:" i, "userid:" a, "gender:" a, "age:" c, "occupation:1", "movieid:" b, "title:" c, "genres:2", "label:" 1 + a } }'
 }
 
@@ -106,6 +107,7 @@ networks_on_texts_learn_their_sample()
     learns recall/gru4rec session "data_converter: r.py" "vocab_size: 16, hid_size: 16, emb_lr_x: 2, gru_lr_x: 1, fc_lr_x: 1, \
       init_low_bound: -0.4, init_high_bound: 0.4, recall_k: 3" 0.5
     grep -q 'epoch 149 .*InsCnt=.*, RecallCnt=.*, Acc(Recall@k)=' recall/gru4rec/.out || fail "recalls are shown"
+    learns recall/look-alike_recall seeds "sparse_slots: 'label seeds target'" "user_emb_size: 4, user_count: 16, transformed_size: 4" 0.7
     learns demo/movie_recommand/rank films "sparse_slots: 'logid time userid gender age occupation movieid title genres label'" \
         "sparse_feature_number: 16, sparse_feature_dim: 4, fc_sizes: [8, 4]" 0.1
     learns demo/movie_recommand/recall films "sparse_slots: 'logid time userid gender age occupation movieid title genres label'" \
@@ -460,7 +462,7 @@ configs_are_built_in()
     status 2
     err_has "error[E0540]: 'paddlerec.models.rank.nothing': there is no 'models/rank/nothing/config.yaml'"
     sed -n 's,^    {.name = "\(.*\)"\,.*,\1,p' "$TY_SOURCE/src/compat/paddlerec_shipped.c" | sed 's,/,.,g; s/^/paddlerec.models./' >names
-    check "there are $(wc -l <names)" test "$(wc -l <names)" -ge 34
+    check "there are $(wc -l <names)" test "$(wc -l <names)" -ge 35
     mkdir -p models/rank/dcn/data/sample_data # dcn reads the sizes of its tables
     for i in $(seq 26); do echo "C$i 9"; done >models/rank/dcn/data/sample_data/cat_feature_num.txt
     while read -r name; do

@@ -199,6 +199,10 @@ static void check_recall(struct pc_check *x)
             schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL,
                           "match_towers has %jd candidate_inputs, but num_class is %u",
                           (intmax_t)c->n_candidate_inputs, m->num_class);
+    } else if (m->look_alike) {
+        const struct pc_LookAlike *c = m->look_alike;
+        check_tower_input(x, &c->base, "seeds_input", c->seeds_input, WANTS_SEQUENCE);
+        check_tower_input(x, &c->base, "user_input", c->user_input, WANTS_VECTOR);
     } else if (m->text_cnn) {
         check_tower_input(x, &m->text_cnn->base, "input", m->text_cnn->input,
                           WANTS_SEQUENCE);
@@ -324,7 +328,7 @@ void check_model_groups(struct pc_check *x)
     } else if (m->ncf) {
         check_ncf(x, m->ncf);
     } else if (m->youtube_dnn || m->gru4rec || m->srgnn || m->word2vec ||
-               m->match_towers || m->text_cnn) {
+               m->match_towers || m->look_alike || m->text_cnn) {
         check_recall(x);
     } else if (x->family == FAMILY_MATCH) {
         check_match_towers(x);

@@ -133,6 +133,21 @@ def match_towers_apart(p, b):
     return chosen(o, softmax_ce(o, column(b, "clk")) * b["rows"] / 2, "softmax_cross_entropy")
 
 
+@case(group("seeds", "s__i", "SEQUENCE") + group("user", "i") + LOSS +
+      " look_alike { seeds_input: 'seeds' user_input: 'user' units: 3 }\n")
+def look_alike(p, b):
+    """Row by row: nothing is padded."""
+    _, s, lengths = sequence(p, b, [], ["s__i"], BAGS)
+    t = linear(p, "model.user", deep(p, b, ["i"]), 3, bias=False)
+    unit, towers = torch.nn.functional.normalize, []
+    for k in range(b["rows"]):
+        x = linear(p, "model.seeds", s[k, :int(lengths[k])], 3, bias=False)
+        near = torch.softmax(torch.tanh(linear(p, "model.local", x, 3, bias=False) @ t[k]), -1)
+        all_ = torch.softmax(torch.tanh(linear(p, "model.global", x, 3, bias=False)) @ x.T, -1)
+        towers.append(near @ x + (all_ @ x).sum(0))
+    return binary((unit(torch.stack(towers), dim=-1, eps=1e-12) * unit(t, dim=-1)).sum(-1, keepdim=True), b)
+
+
 @case(group("text", "s__i s__c", "SEQUENCE") + " losses { l2_loss { sigmoid_scale: 3 } }\n"
       " text_cnn { input: 'text' windows: 1 windows: 3 windows: 4 filters: 3 mlp { hidden_units: [4] } }\n")
 def text_cnn(p, b):

@@ -455,6 +455,19 @@ def gru4rec(p, row):
     return total(softmax(fc(p, "model.output", s))[y].log() * -1.0 for s, y in zip(h, row["session"][1:]))
 
 
+def look_alike(p, row):
+    e, zero = p[BAGS + "user_emb.weight"], Num(0.0)
+    s = [lin(p, "model.seeds", e[i]) for i in row["q"]]
+    t = lin(p, "model.user", e[row["t"][0]])
+    near = softmax([tanh(dot(lin(p, "model.local", x), t, zero)) for x in s])
+    out = [total(a * x[k] for a, x in zip(near, s)) for k in range(len(t))]
+    for x in s:
+        q = [tanh(v) for v in lin(p, "model.global", x)]
+        a = softmax([dot(q, y, zero) for y in s])
+        out = [o + total(w * y[k] for w, y in zip(a, s)) for k, o in enumerate(out)]
+    return log_loss(cosine(out, t), row["label"])
+
+
 def film_vectors(p, row, which):
     e = p[BAGS + "emb.weight"]
     return [total(e[i][k] for i in row["slots"][s]) for s in which for k in range(DIM)]
@@ -509,6 +522,7 @@ NETS = {
     "match/multiview-simnet": (simnet, "simnet", False, "query_encoder: gru, title_encoder: cnn, query_encode_dim: 3, "
                                "title_encode_dim: 4, sparse_feature_dim: 8, embedding_dim: 3, hidden_size: 4, margin: 0.3"),
     "match/dssm": (dssm, "documents", True, "trigram_d: 4, neg_num: 2, fc_sizes: [5, 3], fc_acts: [tanh, tanh]"),
+    "recall/look-alike_recall": (look_alike, "seeds", True, "user_emb_size: 3, user_count: 8, transformed_size: 4"),
     "recall/ssr": (ssr, "visit", False, "vocab_size: 8, emb_dim: 3, hidden_size: 4"),
     "recall/gru4rec": (gru4rec, "steps", False, "vocab_size: 8, hid_size: 3, emb_lr_x: 2.0, gru_lr_x: 1.0, fc_lr_x: 1.0, "
                        "init_low_bound: -0.5, init_high_bound: 0.5, recall_k: 2"),
@@ -565,6 +579,10 @@ def make_row(r, kind, n):
         row = {"q": some(3, 8), "t": some(2, 8)[::-1], "o": [r.randrange(8) for _ in range(r.randrange(1, 5))]}
         row["touch"] = {"emb": row["q"] + row["t"] + row["o"]}
         text = " ".join(f"{s}:{i}" for s, k in enumerate("qto") for i in row[k])
+    elif kind == "seeds":
+        row = {"q": some(3, 8), "t": [(n * 3 + 1) % 8], "label": label}
+        row["touch"] = {"user_emb": row["q"] + row["t"]}
+        text = " ".join([f"label:{label}", f"target:{row['t'][0]}"] + [f"seeds:{i}" for i in row["q"]])
     elif kind == "documents":
         row = {"query": [number() for _ in range(4)], "documents": [[number() for _ in range(4)] for _ in range(3)]}
         text = "\t".join(",".join(map(str, d)) for d in [row["query"]] + row["documents"])
@@ -603,6 +621,7 @@ def make_row(r, kind, n):
 def write_config(kind, hyper, network, threads, optimizer):
     source = {"slots": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
               "sizes": "sparse_slots: 'click 1 2 3 4', dense_slots: 'd:2'",
+              "seeds": "sparse_slots: 'label seeds target'",
               "simnet": "sparse_slots: '0 1 2'",
               "films": f"sparse_slots: '{FILMS}'",
               "fields": "sparse_slots: 'label feat_idx', dense_slots: 'feat_value:4'",

@@ -93,6 +93,8 @@ static const struct {
                                "'gru' units: 8 output_dim: 4 } candidate_inputs: 'a' "
                                "candidate_inputs: 'b' candidate_tower { output_dim: 4 } "
                                "share_candidate_tower: false scale: 5 }"},
+    {"look_alike", GROUP("s", "SEQUENCE", "['s__i']") GROUP("a", "DEEP", "['i', 'u']")
+                       LOSS " look_alike { seeds_input: 's' user_input: 'a' units: 8 }"},
     {"text_cnn", GROUP("s", "SEQUENCE", "['s__i']") LOSS
      " text_cnn { input: 's' windows: [1, 3] filters: 8 mlp " UNITS("8") " }"},
     {"ncf", GROUP("a", "DEEP", "['u']") GROUP("b", "DEEP", "['i']")
