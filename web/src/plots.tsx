@@ -61,9 +61,6 @@ interface Brush {
   to: number;
 }
 
-/** Lines of one colour are drawn together: a path for each line takes many times as long. */
-const SHADES = 32;
-
 export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trials: Trial[]; better: (v: number) => number; choose: (t: Trial[]) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [brushes, setBrushes] = useState<Record<string, Brush>>({});
@@ -89,26 +86,23 @@ export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trial
       if (!g) return;
       const look = ink();
       const width = c.clientWidth;
-      const line = (tr: Trial) => {
+      const order = trials.map((tr) => ({ tr, on: inside(tr), rank: better(tr.value ?? 0) }));
+      order.sort((a, b) => Number(a.on) - Number(b.on) || a.rank - b.rank);
+      const level = axes.map((a) => (v: number) => yOf(place(a, v)));
+      for (const { tr, on, rank } of order) { // a path for each: one path of many lines takes twice as long
+        g.strokeStyle = on ? shade(look, rank, trials.length > 300 ? 0.35 : 0.7) : look.line;
+        g.lineWidth = on ? 1.3 : 0.6;
+        g.beginPath();
         let begun = false;
         axes.forEach((a, i) => {
           const v = a.of(tr);
           if (v === null) return;
-          if (begun) g.lineTo(xOf(i, width), yOf(place(a, v)));
-          else g.moveTo(xOf(i, width), yOf(place(a, v)));
+          if (begun) g.lineTo(xOf(i, width), level[i]!(v));
+          else g.moveTo(xOf(i, width), level[i]!(v));
           begun = true;
         });
-      };
-      const paths: Trial[][] = Array.from({ length: SHADES + 1 }, () => []); // the first: outside of a brush
-      for (const tr of trials) paths[inside(tr) ? 1 + Math.round(better(tr.value ?? 0) * (SHADES - 1)) : 0]!.push(tr);
-      paths.forEach((list, i) => {
-        if (!list.length) return;
-        g.strokeStyle = i ? shade(look, (i - 1) / (SHADES - 1), trials.length > 300 ? 0.35 : 0.7) : look.line;
-        g.lineWidth = i ? 1.3 : 0.6;
-        g.beginPath();
-        list.forEach(line);
         g.stroke();
-      });
+      }
       g.font = "12px system-ui, sans-serif";
       g.textAlign = "center";
       axes.forEach((a, i) => {
