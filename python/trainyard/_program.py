@@ -67,8 +67,9 @@ def parsed(text: str) -> Any:
 
 
 def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
-         stdin: Optional[bytes] = None, said: Optional[List[str]] = None, heard: Optional[Callable[[str], None]] = None) -> str:
-    """Runs the program and returns what it printed.
+         stdin: Optional[bytes] = None, said: Optional[List[str]] = None, heard: Optional[Callable[[str], None]] = None,
+         out: Optional[List[str]] = None) -> str:
+    """Runs the program and returns what it printed; `out` takes its lines, also of a call that is interrupted or fails.
 
     With `show` its messages appear as they come, but for errors, which are raised; `said` takes their lines, `heard` is called
     with each, in this thread.
@@ -76,7 +77,7 @@ def call(args: Sequence[str], *, show: bool = False, cwd: Optional[str] = None, 
     program = start(args, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE, cwd=cwd, env={**os.environ, **env} if env else None)
     said = [] if said is None else said
-    out: List[str] = []
+    out = [] if out is None else out
     assert program.stdout and program.stderr
     reader = threading.Thread(target=_collect, args=(program.stdout, out), daemon=True)
     reader.start()

@@ -242,11 +242,6 @@ def _reason(row: Mapping[str, Any], error: Exception) -> str:
     return str(error)
 
 
-def is_bool(value: Any) -> bool:
-    """Python's booleans and numpy's."""
-    return isinstance(value, bool) or (getattr(getattr(value, "dtype", None), "kind", "") == "b" and not getattr(value, "ndim", 1))
-
-
 def is_empty(data: Any) -> bool:
     """A table without a row.
 

@@ -234,12 +234,14 @@ def init(data: Any, path: PathLike = "pipeline.config", label: Union[str, Sequen
 
     Columns are looked at to find out what they are; with `show` it is said which are left out. A tenth of the rows is held out for
     evaluation. `label` names the label or labels, found by name and values unless given; other options are those of the command:
-    model=, positive=, holdout=, holdout_by=, overwrite=True, ...
+    model=, positive=, holdout=, holdout_by=, overwrite=True, ... The rows of a table are written beside the config, to NAME-data
+    where that is NAME.config, since training reads them.
     """
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         path = frames.path_of("path", path)
-        stem = os.path.splitext(os.path.basename(path))[0] or "data"
-        args = ["init", f"--out={path}", *_flags(options), frames.write(data, place, stem, times=True)]
+        if not frames.is_path(data):  # its file goes with this call: the rows stay beside the config
+            options = {"name": os.path.splitext(path)[0], **options, "copy": True}
+        args = ["init", f"--out={path}", *_flags(options), frames.write(data, place, "data", times=True)]
         if label is not None:
             args.append("--label=" + _listed("label", label))
         said: List[str] = []
@@ -312,25 +314,12 @@ def predict(model: Union[Model, PathLike], data: Any, columns: Union[str, Sequen
         return frames.empty_like(data, list(Model(path).score([])), _names("columns", columns))
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         to = frames.path_of("output", output) if output else os.path.join(place, "scores" + frames.suffix_like(data))
-        rows = frames.write(_as_trained(path, data), place, "rows")
+        rows = frames.write(data, place, "rows")
         args = ["predict", f"--model={path}", f"--input={rows}", f"--output={to}", *_flags(options)]
         if columns:
             args.append("--reserved-columns=" + _listed("columns", columns))
         _table_of(data, lambda: _call(args, place))
         return None if output else frames.read_like(data, to)
-
-
-def _as_trained(path: str, data: Any) -> Any:
-    """Rows whose booleans are numbers where the model was trained with numbers, as those that init() writes are."""
-    rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, (list, tuple)) else []
-    if not any(frames.is_bool(v) for row in rows for v in row.values()):
-        return data
-    try:
-        known = Model(path).manifest().get("columns", {})
-    except DataError:
-        return data  # predict says it
-    whole = {name for name, kind in known.items() if kind.startswith(("int", "uint"))}
-    return [{k: int(v) if frames.is_bool(v) and k in whole else v for k, v in row.items()} for row in rows]
 
 
 def _listed(name: str, given: Union[str, Sequence[str]]) -> str:

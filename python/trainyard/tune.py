@@ -144,7 +144,7 @@ class Experiment:
     def _create(self, directory: Optional[str], wait: bool) -> None:
         if self.id:
             raise TuneError(f"experiment {self.id} was started already; resume() continues it")
-        fields = self.config.as_dict()
+        fields = _absolute(self.config.as_dict())
         fields.setdefault("trialCodeDirectory", os.getcwd())
         fields.setdefault("trialConcurrency", 1)
         with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
@@ -154,41 +154,50 @@ class Experiment:
             args = ["tune", "create", f"--config={path}", *self._server()]
             if directory:
                 args.append(f"--dir={os.path.abspath(directory)}")
-                self.directory = os.path.abspath(directory)
             if self.session.project:
                 args.append(f"--project={self.session.project}")
-            lines: List[str] = []
             try:
-                said = self._followed(args + self._jobs() + (["--wait"] if wait else []), wait, lines)
+                self._followed(args + self._jobs(), wait, os.path.abspath(directory) if directory else None)
             except TrainyardError as e:
-                if not e.output.strip():  # it was not started
-                    self.directory = None
+                if e.code != "E4009":  # all its trials failed
                     raise e.reworded(lambda text: frames.named(text, place)) from None
-                said = e.output
-            except KeyboardInterrupt:
-                self._interrupted(lines)
-                raise
-            self.id = said.strip().splitlines()[-1]
 
-    def _followed(self, args: List[str], wait: bool, lines: List[str]) -> str:
-        """Calls the program; in a notebook, what is shown is renewed as trials end."""
+    def _followed(self, args: List[str], wait: bool, directory: Optional[str] = None) -> None:
+        """Calls the program, whose first line is the id of one that it creates; in a notebook, what is shown is renewed as trials end.
+
+        An interrupt stops the experiment, here and at a server.
+        """
         live = _display.Live() if wait else None
+        out: List[str] = []
+
+        def known() -> bool:
+            if not self.id and out:
+                self.id, self.directory = out[0].strip(), directory
+            return self.id is not None
 
         def heard(line: str) -> None:
-            self.id = self.id or _started(lines)
-            if live is not None and self.id and live.due():
+            if live is not None and live.due() and known():
                 live.show(self._repr_html_())
 
-        said = _program.call(args, show=wait, said=lines, heard=heard if live is not None and live.on else None)
+        try:
+            _program.call(args + (["--wait"] if wait else []), show=wait, out=out, heard=heard if live is not None and live.on else None)
+        except KeyboardInterrupt:
+            if known():
+                self._interrupted()
+            raise
+        finally:
+            known()
         if live is not None and live.on:
-            self.id = self.id or said.strip().splitlines()[-1]
             live.show(self._repr_html_())
-        return said
 
-    def _interrupted(self, lines: List[str]) -> None:
-        self.id = self.id or _started(lines)
-        if self.id:
-            print(f"\nexperiment {self.id} was interrupted; resume() goes on, also of Experiment.load({self.id!r})", file=sys.stderr)
+    def _interrupted(self) -> None:
+        done = "was interrupted"
+        try:
+            if self.describe().get("managed"):  # by a server, which goes on
+                self.stop()
+        except TrainyardError as e:
+            done = f"may go on ({e})"
+        print(f"\nexperiment {self.id} {done}; resume() goes on, also of Experiment.load({self.id!r})", file=sys.stderr)
 
     def _jobs(self) -> List[str]:
         return [f"--jobs-dir={self.session.directory}"] if self.session.directory else []
@@ -256,15 +265,11 @@ class Experiment:
 
     def resume(self, wait_completion: bool = True) -> bool:
         """Goes on with one that was stopped or interrupted; returns as run()."""
-        args = ["tune", "resume", *self._named(), *self._jobs()]
         try:
-            self._followed(args + (["--wait"] if wait_completion else []), wait_completion, [])
+            self._followed(["tune", "resume", *self._named(), *self._jobs()], wait_completion)
         except TrainyardError as e:
-            if not e.output.strip():
+            if e.code != "E4009":  # all its trials failed
                 raise
-        except KeyboardInterrupt:
-            self._interrupted([])
-            raise
         return not wait_completion or self.get_status() == "DONE"
 
     def __repr__(self) -> str:
@@ -284,10 +289,16 @@ class Experiment:
         return _display.Plot({"value": done})
 
 
-def _started(lines: List[str]) -> Optional[str]:
-    """The id of an experiment that says that it runs.
+_PATHS = ("searchSpaceFile", "trialCodeDirectory", "experimentWorkingDirectory", "codeDirectory", "openpaiConfigFile")
 
-    >>> _started(["experiment in /a/k1\\n", "experiment kk2jh1z4: RUNNING\\n"])
-    'kk2jh1z4'
+
+def _absolute(fields: Any) -> Any:
+    """Paths of this directory, as the file lies in another.
+
+    >>> os.path.relpath(_absolute({"tuner": {"codeDirectory": "a"}})["tuner"]["codeDirectory"])
+    'a'
     """
-    return next((m[1] for m in (re.match(r"^experiment (\w+): ", line) for line in lines) if m), None)
+    if isinstance(fields, Mapping):
+        return {k: v if k in ("searchSpace", "classArgs") else _absolute(v) if k not in _PATHS or isinstance(v, (list, Mapping)) else
+                os.path.abspath(os.path.expanduser(v)) for k, v in fields.items()}
+    return [_absolute(v) for v in fields] if isinstance(fields, list) else fields

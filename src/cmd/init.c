@@ -7,8 +7,10 @@
  * evaluation and how a CSV file is read are settled here, and so is that no file is
  * overwritten unasked.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -16,15 +18,16 @@
 #include "cmd/data_input.h"
 #include "cmd/init_private.h"
 #include "io/guard.h"
+#include "job/quote.h"
 
 #define ROWS 8192 /* at a time */
 #define LOOKS 4   /* batches whose texts are taken apart */
 
 struct init_conf {
     struct data_input in;
-    const char *out, *label, *model, *positive, *holdout_by;
+    const char *out, *label, *model, *positive, *holdout_by, *name;
     double holdout;
-    bool overwrite;
+    bool copy, overwrite;
 };
 
 static const struct opt opts[] = {
@@ -48,6 +51,13 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct init_conf, model, NULL,
                 "deepfm|mmoe|multi_tower|multi_tower_din|wide_and_deep",
                 "model to train; default: chosen by the columns")},
+    {OPT_TEXT(
+         struct init_conf, name, NULL,
+         "what NAME-data and NAME-model are called, a path too; default: after FILE"),
+     .meta = "NAME"},
+    {OPT_BOOL(
+        struct init_conf, copy, "false",
+        "write the rows to NAME-data even where training could read FILE as it is")},
     {OPT_BOOL(struct init_conf, overwrite, "false", "replace outputs that exist"),
      .alias = "force"},
     DATA_INPUT_OPTS(struct init_conf),
@@ -256,7 +266,7 @@ static enum rc prepare(struct making *m, struct err *err)
     const char *train = arena_printf(&m->mem, "%s/train.parquet", m->data_dir);
     const char *eval = arena_printf(&m->mem, "%s/eval.parquet", m->data_dir);
     const char *eval_from = f->eval;
-    bool change = unfit(m);
+    bool change = m->c->copy || unfit(m);
     enum rc rc = RC_OK;
     if (!f->eval)
         rc = init_split_choose(&m->plan, &seen, m->c->holdout_by, m->c->holdout,
@@ -284,20 +294,33 @@ static enum rc prepare(struct making *m, struct err *err)
 
 /* ---- what was found ---- */
 
-static void show_label(const struct init_plan *p)
+/* A line with names and texts of the data, which say nothing to the terminal. */
+static void init_say(const char *line)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->at[i].use == INIT_LABEL && p->at[i].one)
-            fprintf(stderr,
-                    "label '%s': '%s' is 1, '%s' is 0; --positive says otherwise\n",
-                    p->at[i].name, p->at[i].one, p->at[i].zero);
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    job_quote_terminal(str_c(line), &b);
+    fprintf(stderr, "%s\n", buf_str(&b));
+    buf_release(&b);
 }
 
-static void show_left_out(const struct init_plan *p)
+static void show_label(struct making *m)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->at[i].use == INIT_SKIP)
-            fprintf(stderr, "left out '%s': %s\n", p->at[i].name, p->at[i].why);
+    for (size_t i = 0; i < m->plan.n; i++) {
+        const struct init_column *c = &m->plan.at[i];
+        if (c->use == INIT_LABEL && c->one)
+            init_say(arena_printf(
+                &m->mem, "label '%s': '%s' is 1, '%s' is 0; --positive says otherwise",
+                c->name, c->one, c->zero));
+    }
+}
+
+static void show_left_out(struct making *m)
+{
+    for (size_t i = 0; i < m->plan.n; i++)
+        if (m->plan.at[i].use == INIT_SKIP)
+            init_say(arena_printf(&m->mem, "left out '%s': %s", m->plan.at[i].name,
+                                  m->plan.at[i].why));
 }
 
 static void show_next(const struct making *m)
@@ -323,23 +346,23 @@ static void show_next(const struct making *m)
     mem_free(config);
 }
 
-static void show_result(const struct making *m)
+static void show_result(struct making *m)
 {
     const struct init_plan *p = &m->plan;
+    const char *share = "";
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         n += p->at[i].use != INIT_SKIP && p->at[i].use != INIT_LABEL;
-    show_label(p);
-    show_left_out(p);
+    show_label(m);
+    show_left_out(m);
     if (m->prepared)
         fprintf(stderr, "%s: rows as training reads them, in Parquet\n", m->data_dir);
     if (m->files.held_out)
-        fprintf(stderr, "%s\n", m->files.held_out);
-    fprintf(stderr, "%s: %s on %zu columns, label '%s'", m->c->out, p->model, n,
-            p->labels.at[0]);
+        init_say(m->files.held_out);
     if (p->binary)
-        fprintf(stderr, " (%.2f %% positive)", 100 * p->positive);
-    fputs("\n", stderr);
+        share = arena_printf(&m->mem, " (%.2f %% positive)", 100 * p->positive);
+    init_say(arena_printf(&m->mem, "%s: %s on %zu columns, label '%s'%s", m->c->out,
+                          p->model, n, p->labels.at[0], share));
     show_next(m);
 }
 
@@ -384,6 +407,20 @@ static enum rc init_make(struct making *m, const char *path, struct err *err)
     return rc ? rc : save_config(m, err);
 }
 
+/* Said before any rows are written. */
+static enum rc can_be_written(const char *out, struct err *err)
+{
+    char *dir = fs_dirname(out);
+    enum rc rc = RC_OK;
+    if (strcmp(out, "-") != 0 && !fs_is_dir(dir))
+        rc = err_coded(err, RC_NOTFOUND, E0005, "'%s': there is no directory '%s'", out,
+                       dir);
+    else if (strcmp(out, "-") != 0 && access(dir, W_OK) != 0)
+        rc = err_sys(err, errno, "cannot write '%s'", out);
+    mem_free(dir);
+    return rc;
+}
+
 static enum rc check_outputs(struct making *m, struct err *err)
 {
     static const char *const names[] = {"train.parquet", "eval.parquet", NULL};
@@ -394,8 +431,12 @@ static enum rc check_outputs(struct making *m, struct err *err)
         return err_coded(err, RC_INVAL, E1223,
                          "'%s' is there already; say --overwrite to replace it, or --out",
                          c->out);
+    if (c->name && !*c->name)
+        return err_coded(err, RC_INVAL, E0603, "--name: it is empty");
     data_input_files(from, ARRAY_LEN(from), &inputs);
-    enum rc rc = io_guard_file(c->out, &inputs, true, err);
+    enum rc rc = can_be_written(c->out, err);
+    if (!rc)
+        rc = io_guard_file(c->out, &inputs, true, err);
     if (!rc)
         rc = io_guard_files(m->data_dir, names, &inputs, c->overwrite, err);
     fs_names_release(&inputs);
@@ -422,7 +463,7 @@ static enum rc init_command(const void *conf, const struct opt_args *args,
     m.in = m.c->in;
     m.n_labels = data_input_names(m.c->label, &m.labels, &m.label_text);
     find_files(args->at[0], &m.mem, &m.files);
-    m.name = name_of(args->at[0], &m.mem);
+    m.name = m.c->name ? m.c->name : name_of(args->at[0], &m.mem);
     m.data_dir = arena_printf(&m.mem, "%s-data", m.name);
     m.files.model_dir = arena_printf(&m.mem, "%s-model", m.name);
     enum rc rc = check_outputs(&m, err);

@@ -488,10 +488,12 @@ static void guess_elements(struct init_plan *p, struct init_column *c,
                            const struct stats_view *list, const struct stats_view *v)
 {
     if (init_is_float(v->type) && list->min == list->max && list->n_null == 0 &&
-        list->min >= 1) {
+        list->min >= 1 && v->n_number == v->n) {
         c->use = INIT_VECTOR;
         c->length = (uint32_t)list->min;
         c->why = arena_printf(&p->mem, "always %u numbers", c->length);
+    } else if (init_is_float(v->type) && v->n_number < v->n) {
+        init_skip(c, "numbers, of which some are missing");
     } else if (init_is_integer(v->type) || v->type->id == TYPE_STR) {
         guess_list(p, c, list->mean, list->max);
         if (v->type->id == TYPE_STR)
@@ -547,7 +549,12 @@ static void guess_column(struct init_plan *p, size_t i, const struct init_seen *
     c->type = v.type->id;
     c->clock = clock_of(c, &v, seen->sample, i);
     c->ticks = ticks_of(v.type, c->clock);
-    if (v.n_null == v.n)
+    if (!*c->name || strchr(c->name, ':'))
+        init_skip(c, *c->name
+                         ? "a name with ':', which an expression cannot hold: rename "
+                           "the column"
+                         : "it has no name: give it one");
+    else if (v.n_null == v.n)
         init_skip(c, "empty in every row");
     else if (v.distinct == 1 && v.n_null == 0)
         init_skip(c, "the same in every row");

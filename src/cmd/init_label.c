@@ -255,7 +255,9 @@ static void leak_init(struct leak *k, const struct init_plan *p,
     k->n_zero = s->n - k->n_one;
 }
 
-/* Each of its few values goes with one label only: how many values, or 0. */
+/* Each of its few values goes with one label only, and they come again: how many values,
+ * or 0.
+ */
 static size_t values_tell(const struct leak *k, size_t column)
 {
     uint64_t seen[LEAK_VALUES];
@@ -275,7 +277,7 @@ static size_t values_tell(const struct leak *k, size_t column)
             return 0;
         }
     }
-    return n >= 2 ? n : 0;
+    return n >= 2 && (int64_t)n * 2 <= k->sample->n ? n : 0;
 }
 
 static int by_x(const void *a, const void *b)

@@ -3,11 +3,14 @@
  * printed from the plan in the order in which it is read: paths, training, data,
  * features, columns that were left out, model. The members of a sequence group lie
  * anywhere among the columns; the group is written once, where its first one stands.
- * Names come from files of strangers and are quoted always.
+ * Names come from files of strangers: in fields they are quoted, in comments they cannot end
+ * the line.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/init_private.h"
+#include "job/quote.h"
 
 #define DIM 8
 #define MANY_ROWS 2000000 /* from here on fewer passes over larger batches */
@@ -25,6 +28,17 @@ static void init_write_quoted(struct buf *out, const char *s)
             buf_putc(out, (char)c);
     }
     buf_putc(out, '"');
+}
+
+/* "HEAD NAME: WHY". */
+static void init_write_comment(struct buf *out, const char *head, const char *name,
+                               const char *why)
+{
+    buf_puts(out, head);
+    job_quote_terminal(str_c(name), out);
+    buf_puts(out, ": ");
+    job_quote_terminal(str_c(why), out);
+    buf_putc(out, '\n');
 }
 
 static void text_field(struct buf *out, const char *field, const char *value)
@@ -133,7 +147,7 @@ static void time_feature(struct buf *out, const struct init_column *c, const cha
 
 static void time_features(struct buf *out, const struct init_column *c)
 {
-    buf_printf(out, "# %s: %s\n", c->name, c->why);
+    init_write_comment(out, "# ", c->name, c->why);
     time_feature(out, c, c->hour_name, 3600, "", 24);
     /* 1970-01-01 was a Thursday: 0 is Sunday */
     time_feature(out, c, c->weekday_name, 86400, "+4", 7);
@@ -149,7 +163,7 @@ static void separator(struct buf *out, const char *field, char sep)
 static void init_write_feature(struct buf *out, const struct init_column *c)
 {
     if (c->why)
-        buf_printf(out, "# %s: %s\n", c->name, c->why);
+        init_write_comment(out, "# ", c->name, c->why);
     buf_puts(out, "feature_configs {\n  ");
     bool ids = c->use == INIT_ID || c->use == INIT_IDS;
     buf_printf(out, "%s {", ids ? "id_feature" : "raw_feature");
@@ -204,7 +218,7 @@ static void init_write_group(struct buf *out, const struct init_plan *p, size_t 
         if (f->use != INIT_SEQUENCE || strcmp(f->group, c->group) != 0)
             continue;
         if (f->why)
-            buf_printf(out, "    # %s: %s\n", f->column, f->why);
+            init_write_comment(out, "    # ", f->column, f->why);
         buf_puts(out, "    features {\n      id_feature {");
         text_field(out, "feature_name", f->column);
         expression(out, f, "item");
@@ -240,7 +254,7 @@ static void features(struct buf *out, const struct init_plan *p)
         if (!any)
             buf_puts(out, "# Left out:\n");
         any = true;
-        buf_printf(out, "#   %s: %s\n", p->at[i].name, p->at[i].why);
+        init_write_comment(out, "#   ", p->at[i].name, p->at[i].why);
     }
 }
 
@@ -290,10 +304,9 @@ static void feature_group(struct buf *out, const struct init_plan *p, const char
 /* The ids that sequences are compared with, then the sequences. */
 static void sequence_group(struct buf *out, const struct init_plan *p, const char *of)
 {
-    buf_printf(out,
-               "  feature_groups {\n    group_name: \"%s\"\n    group_type: SEQUENCE\n"
-               "    feature_names: [\n      ",
-               of);
+    buf_puts(out, "  feature_groups {\n   ");
+    text_field(out, "group_name", of);
+    buf_puts(out, "\n    group_type: SEQUENCE\n    feature_names: [\n      ");
     for (int pass = 0, n = 0; pass < 2; pass++)
         for (size_t i = 0; i < p->n; i++) {
             const struct init_column *c = &p->at[i];
@@ -465,16 +478,21 @@ static void init_write_label(struct buf *out, const struct init_plan *p)
     for (size_t i = 0; i < p->n; i++) {
         const struct init_column *c = &p->at[i];
         if (c->use == INIT_LABEL && c->one) {
-            buf_printf(out, "# label %s: 1 stands for ", c->name);
-            init_write_quoted(out, c->one);
-            buf_puts(out, ", 0 for ");
-            init_write_quoted(out, c->zero);
-            buf_puts(out, "\n");
+            struct buf why;
+            buf_init(&why, 1 << 16);
+            buf_puts(&why, "1 stands for ");
+            init_write_quoted(&why, c->one);
+            buf_puts(&why, ", 0 for ");
+            init_write_quoted(&why, c->zero);
+            init_write_comment(out, "# label ", c->name, buf_str(&why));
+            buf_release(&why);
         }
     }
-    if (p->binary)
-        buf_printf(out, "# label %s: %.2f %% are 1\n", p->labels.at[0],
-                   100 * p->positive);
+    if (p->binary) {
+        char share[40];
+        snprintf(share, sizeof(share), "%.2f %% are 1", 100 * p->positive);
+        init_write_comment(out, "# label ", p->labels.at[0], share);
+    }
 }
 
 void init_write(const struct init_plan *p, const struct init_files *files,
@@ -488,8 +506,10 @@ void init_write(const struct init_plan *p, const struct init_files *files,
         (intmax_t)p->rows);
     buf_puts(out, "train_input_path: ");
     init_write_quoted(out, files->train);
-    if (files->held_out)
-        buf_printf(out, "\n# %s", files->held_out);
+    if (files->held_out) {
+        buf_puts(out, "\n# ");
+        job_quote_terminal(str_c(files->held_out), out);
+    }
     if (files->eval) {
         buf_puts(out, "\neval_input_path: ");
         init_write_quoted(out, files->eval);

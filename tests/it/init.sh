@@ -261,6 +261,77 @@ END
     out_has 'id_feature { feature_name: "sure" expression: "item:sure"'
 }
 
+# Names of columns and texts of labels are data: none of them may say anything in the config.
+names_of_strangers_stay_names()
+{
+    local evil='x
+model_dir: "elsewhere"
+#'
+    awk -v evil="$evil" 'BEGIN { q = evil; gsub(/"/, "\"\"", q); srand(3)
+        printf "\"y%s\",\"n%s\",\"fnl\nwgt\",item_id,\"hist\"\" } train_config { } #__item_id\",\"when%s\",u:v,\n", q, q, q
+        for (i = 0; i < 400; i++) printf "%s,%.3f,7,%d,%d|%d,2024-01-%02d 10:%02d:00,3,%d\n", rand() < .5 ? "yes" : "no",
+            rand(), i % 9 + 1, i % 7 + 1, i % 5 + 1, i % 28 + 1, i % 60, i % 4 }' >names.csv
+    run "$TRAINYARD" init names.csv --label "y$evil" --model multi_tower_din
+    status 0
+    err_has "left out 'fnl?wgt': the same in every row"
+    err_has "left out 'u:v': a name with ':', which an expression cannot hold: rename the column"
+    err_has "left out '': it has no name: give it one"
+    run "$TRAINYARD" check --print pipeline.config
+    status 0
+    out_has 'model_dir: "names-model"'
+    out_lacks 'model_dir: "elsewhere"'
+    out_has 'group_name: "hist\" } train_config { } #"'
+    run "$TRAINYARD" train pipeline.config --set train_config.num_epochs=0 --set train_config.num_steps=2
+    status 0
+    { [ -d names-model ] && [ ! -e elsewhere ]; } || fail "the model is not where it was to be: $(ls)"
+}
+
+rows_are_copied_on_request_and_nothing_is_half_replaced()
+{
+    printf 'label,b\n1,2\n0,4\n1,6\n' >rows.csv
+    mkdir at
+    run "$TRAINYARD" init rows.csv --label label --holdout 0 --copy --name at/mine --out at/mine.config
+    status 0
+    run cat at/mine.config
+    out_has 'train_input_path: "at/mine-data/train.parquet"'
+    out_has 'model_dir: "at/mine-model"'
+    run cksum at/mine-data/train.parquet
+    local before
+    before=$(cat .out)
+    run "$TRAINYARD" init rows.csv --label label --holdout 0 --copy --name at/mine --out nowhere/mine.config --overwrite
+    status 1
+    err_has "error[E0005]: 'nowhere/mine.config': there is no directory 'nowhere'"
+    run cksum at/mine-data/train.parquet
+    [ "$(cat .out)" = "$before" ] || fail "the rows were replaced"
+    run "$TRAINYARD" init rows.csv --name ''
+    status 2
+    err_has "error[E0603]: --name: it is empty"
+}
+
+few_rows_of_which_each_differs_leak_nothing()
+{
+    awk 'BEGIN { srand(5); print "label,x"; for (i = 0; i < 60; i++) printf "%d,%.6f\n", i % 2, rand() }' >few.csv
+    run "$TRAINYARD" init few.csv
+    status 0
+    err_lacks "a leak"
+    awk 'BEGIN { print "label,x,n"; for (i = 0; i < 60; i++) printf "%d,%d,%d\n", i % 2, i % 6, (i * 7) % 11 }' >leak.csv
+    run "$TRAINYARD" init leak.csv --overwrite
+    status 0
+    err_has "left out 'x': a leak: each of its values goes with one label only"
+}
+
+vectors_with_gaps_are_left_out()
+{
+    cat >gaps.jsonl <<'END'
+{"label": 0, "emb": [0.1, 0.2], "gap": [0.1, 0.2], "n": -3}
+{"label": 1, "emb": [0.3, 0.2], "gap": [null, 0.2], "n": 12}
+END
+    run "$TRAINYARD" init gaps.jsonl --out -
+    status 0
+    out_has 'feature_name: "emb"'
+    out_has '#   gap: numbers, of which some are missing'
+}
+
 what_is_missing_is_said()
 {
     printf 'a,b\n1,2\n3,4\n' >none.csv
@@ -289,4 +360,5 @@ END
 tap_cases numbers_that_floats_merge_are_ids ids_that_are_not_in_the_file_have_a_row_of_their_own criteo_becomes_deepfm taobao_becomes_din two_labels_become_mmoe movielens_has_tags \
     a_number_is_learned_too a_label_that_the_loss_cannot_have_is_refused \
     raw_files_need_no_edits held_out_rows_are_never_trained_on the_latest_rows_are_held_out csv_is_read_as_it_was lists_become_vectors_and_tags \
-    what_is_missing_is_said
+    names_of_strangers_stay_names rows_are_copied_on_request_and_nothing_is_half_replaced few_rows_of_which_each_differs_leak_nothing \
+    vectors_with_gaps_are_left_out what_is_missing_is_said

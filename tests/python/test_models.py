@@ -88,6 +88,18 @@ class Models(Case):
                 trainyard.init(rows(300, 1), **{"path": "first.config", **more})
             self.assertIn(text, str(caught.exception))
 
+    def test_rows_of_a_table_stay_beside_the_config_that_names_them(self):
+        os.mkdir("b")
+        for data, path, more in ((rows(2000, 1), "a.config", {"holdout": 0}), (rows(60, 2), "b/a.config", {})):
+            config = trainyard.init(data, path, label="clicked", show=False, **more)
+            self.assertEqual(config.train_input_path, path[:-len(".config")] + "-data/train.parquet")
+            trainyard.train(config, show=False, set={"train_config.num_epochs": 1})
+        kept = os.path.getsize("b/a-data/train.parquet")
+        with self.assertRaisesRegex(trainyard.TrainyardError, "there is no directory 'nowhere'"):
+            trainyard.init(rows(500, 3), "nowhere/a.config", name="b/a", label="clicked", overwrite=True)
+        trainyard.init(rows(500, 3), "a.config", label="clicked", overwrite=True, show=False)
+        self.assertEqual(os.path.getsize("b/a-data/train.parquet"), kept, "another init has its own rows")
+
     @unittest.skipUnless(has("nbclient", "ipykernel"), "nbclient is not installed")
     def test_a_notebook_shows_training_while_it_runs(self):
         import nbclient
@@ -196,6 +208,10 @@ class Models(Case):
         self.assertEqual(list(model.predict(some, columns="user_id")[0]), ["logits", "probs", "user_id"])
         with self.assertRaisesRegex(trainyard.DataError, "row 0: column 'price' is infinite"):
             model.predict([{**some[0], "price": float("inf")}])
+        for odd in (None, 7, "a", ["b"]):
+            for call in (model.predict, model.score):
+                with self.assertRaises(trainyard.DataError, msg=f"{call} of {odd!r}"):
+                    call([some[0], {**some[0], "extra": True}, odd, some[1]])
         model._scorer.close()
         with self.assertRaisesRegex(trainyard.UsageError, "the model was closed"):
             model.score(some)
@@ -220,6 +236,10 @@ class Models(Case):
         records = frame.tail(5).to_dict("records")
         self.assertEqual([f32(p) for p in model.score(records)["probs"]], want)
         self.assertEqual([f32(s["probs"]) for s in model.predict(records)], want)
+        columns = {name: [row[name] for row in records] for name in records[0]}
+        self.assertEqual([f32(p) for p in model.predict(columns)["probs"]], want)
+        expected = run.evaluate(frame.tail(200))
+        self.assertEqual(run.evaluate(frame.tail(200).to_dict("records")), expected, "booleans are numbers there, too")
         self.assertEqual([f32(model.score([row])["probs"][0]) for row in records], want, "one row at a time")
 
     def test_ids_without_sign_are_ids(self):

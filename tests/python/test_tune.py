@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import threading
 import time
 import unittest
 
-from place import Case, load_doctests, trainyard
+from place import Case, Server, load_doctests, trainyard
 from trainyard import _exchange, tune
 
 TRIAL = """
@@ -113,10 +114,67 @@ class Experiments(Case):
         self.assertEqual(len(e.trials()), 4)
         self.assertIn("<polyline", e._repr_html_())
 
-    def interrupt(self, said):
-        while "trial" not in said.getvalue():
+    def interrupt(self, said, after="trial"):
+        while after not in said.getvalue():
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
+
+    def test_a_server_runs_interrupts_and_fails_an_experiment_as_this_machine_does(self):
+        with self.served() as session:
+            self.write("src/trial.sh", 'sleep "$2"; echo "::trainyard default=$1"')
+            self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+            def begun(command):
+                e = tune.Experiment("local", session=session)
+                e.config.trial_code_directory = "src"  # below this directory, not that of a file of ours
+                e.config.trial_command = command
+                e.config.search_space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+                e.config.tuner.name = "Random"
+                e.config.max_trial_number = 2
+                return e
+
+            e = begun("sh trial.sh {{x}} 0")
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertTrue(e.run())
+            self.assertEqual((e.get_status(), len(e.list_trial_jobs())), ("DONE", 2))
+            self.assertGreaterEqual(e.best()["value"], 0)
+            self.assertEqual(len(e.to_study().trials), 2)
+            failing = begun("false")
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertFalse(failing.run())
+            self.assertEqual((failing.get_status(), len(failing.trials())), ("ERROR", 2))
+
+            long = begun("sh trial.sh {{x}} 60")
+            with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
+                threading.Thread(target=self.interrupt, args=(said, "experiment ")).start()
+                long.run()
+            self.assertIn(f"experiment {long.id} was interrupted; resume() goes on", said.getvalue())
+            self.assertEqual(long.get_status(), "STOPPED")
+
+    @contextlib.contextmanager
+    def served(self):
+        server = Server(self.place)
+        os.environ["TRAINYARD_TOKEN"] = server.token
+        os.makedirs("work")
+        os.chdir("work")
+        try:
+            yield trainyard.Session(server=server.url)
+        finally:
+            server.stop()
+
+    def test_paths_of_a_config_are_of_this_directory(self):
+        self.write("src/trial.py", TRIAL.format(imports="from trainyard import tune", nni="tune"))
+        self.write("space.json", '{"x": {"_type": "uniform", "_value": [0, 2]}}')
+        os.chdir("src")
+        e = self.experiment(f"{sys.executable} trial.py")
+        e.config.trial_code_directory = "."
+        e.config.search_space = {}
+        e.config.search_space_file = pathlib.Path("../space.json")
+        e.config.experiment_working_directory = "../found"
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertTrue(e.run())
+        self.assertEqual([row["status"] for row in e.list_trial_jobs()], ["SUCCEEDED"] * 4)
+        self.assertIn(e.id, os.listdir("../found"))
 
     def test_a_study_is_used_by_threads_and_by_one_process(self):
         space = {"x": {"_type": "uniform", "_value": [0, 2]}}

@@ -100,6 +100,7 @@ static bool put_string(struct jsonl_tokens *j, struct column *c)
     return jsonl_token_fault(j, at, E1152, "expected type");
 }
 
+/* In a column of numbers 1 or 0, as those that init makes of booleans. */
 static bool put_bool(struct jsonl_tokens *j, struct column *c, bool v)
 {
     const unsigned char *at = j->p;
@@ -109,7 +110,9 @@ static bool put_bool(struct jsonl_tokens *j, struct column *c, bool v)
         return added(j, column_add_bool(c, v, NULL));
     if (c->type->id == TYPE_STR)
         return added(j, column_add_str(c, str_c(v ? "true" : "false"), NULL));
-    return jsonl_token_fault(j, at, E1152, "expected type");
+    if (type_is_nested(c->type->id))
+        return jsonl_token_fault(j, at, E1152, "expected type");
+    return put_number(j, c, str_c(v ? "1" : "0"));
 }
 
 static bool put_list(struct jsonl_tokens *j, struct column *c, int depth)

@@ -107,11 +107,11 @@ static void a_schema_decides(void)
     check_rows(
         "{\"skip\": {\"a\": [1, {\"b\": \"\\u00e9\"}]}, \"i32\": 1e3, \"u64\": "
         "18446744073709551615, \"f32\": \"NaN\", \"s\": 12, \"m\": {\"5\": 1, \"-6\": null}}\n"
-        "{\"s\": true, \"i32\": 2147483647}\n{}\n",
+        "{\"s\": true, \"i32\": 2147483647, \"u64\": true, \"f32\": false}\n{}\n",
         conf,
         "{\"i32\": 1000, \"u64\": 18446744073709551615, \"f32\": \"NaN\", \"s\": \"12\", "
         "\"m\": {\"5\": 1, \"-6\": null}}\n"
-        "{\"i32\": 2147483647, \"u64\": null, \"f32\": null, \"s\": \"true\", \"m\": null}\n"
+        "{\"i32\": 2147483647, \"u64\": 1, \"f32\": 0, \"s\": \"true\", \"m\": null}\n"
         "{\"i32\": null, \"u64\": null, \"f32\": null, \"s\": null, \"m\": null}\n");
     static const char *const want[] = {"s", "i32"};
     conf.want = want;
@@ -167,7 +167,8 @@ static void every_error_names_its_place(void)
         {"{\"id\": \"x\"}", E1152, "column 8: 'id': expected type int32, found '\"x\"'"},
         {"{\"id\": 1.5}", E1152, "column 8: 'id': expected type int32, found '1.5'"},
         {"{\"id\": [1]}", E1152, "column 8: 'id': expected type int32, found '[1'"},
-        {"{\"id\": true}", E1152, "column 8: 'id': expected type int32, found 'true'"},
+        {"{\"l\": true}", E1152,
+         "column 7: 'l': expected type list<float>, found 'true'"},
         {"{\"id\": 3000000000}", E1155,
          "column 8: 'id': the number does not fit type int32, found '3000000000'"},
         {"{\"l\": [1, 1e39]}", E1155,
