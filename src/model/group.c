@@ -636,11 +636,16 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
     return out->deep != NULL;
 }
 
+bool model_reads_group(const struct model *m, int64_t i)
+{
+    return i >= 64 || (m->groups_read >> i & 1);
+}
+
 void model_unread_groups(const struct model *m, struct buf *out)
 {
     const struct pc_ModelConfig *mc = m->conf->model_config;
-    for (int64_t i = 0; i < mc->n_feature_groups && i < 64; i++)
-        if (!(m->groups_read >> i & 1))
+    for (int64_t i = 0; i < mc->n_feature_groups; i++)
+        if (!model_reads_group(m, i))
             buf_printf(out, "%s'%s' (%jd features)", out->n ? ", " : "",
                        mc->feature_groups[i]->group_name,
                        (intmax_t)mc->feature_groups[i]->n_feature_names);

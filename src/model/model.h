@@ -207,6 +207,8 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
 void model_destroy(struct model *m);
 /* Before a checkpoint, and with `last` behind the last one. RC_INVAL, RC_NOMEM. */
 enum rc model_settle(struct model *m, bool last, struct err *err) MUST_CHECK;
+/* Whether it reads feature_groups[i]; beyond the first 64 that is not known, and true. */
+bool model_reads_group(const struct model *m, int64_t i);
 /* Feature groups that the model does not read: "'deep' (3 features)", or nothing. */
 void model_unread_groups(const struct model *m, struct buf *out);
 /* Sets the rows of a match model's axes in *rows, whose batch has rows->n[0] rows: items

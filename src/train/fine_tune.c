@@ -90,7 +90,7 @@ static void list_names(const struct ckpt_report *r, enum ckpt_diff_kind kind, bo
             continue;
         const char *why = reason ? r->diffs.at[i].text : "";
         if (n++ < NAMES_SHOWN && at < size)
-            at += (size_t)snprintf(out + at, size - at, "%s'%.80s'%s%.120s%s",
+            at += (size_t)snprintf(out + at, size - at, "%s'%.160s'%s%.120s%s",
                                    n > 1 ? ", " : "", name, *why ? " (" : "", why,
                                    *why ? ")" : "");
     }

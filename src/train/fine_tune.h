@@ -12,7 +12,7 @@ struct train_fine_tune_result {
     /* What did not fit, each the names of some tensors, "" when there are none: those that
      * the checkpoint does not have, that have another shape there, that only it has.
      */
-    char missing[300], shapes[300], extra[300];
+    char missing[600], shapes[600], extra[600];
     char moved[400];    /* tables whose rows went where their words are now */
     char meanings[400]; /* tables whose rows stand for other ids there, and why */
 };

@@ -198,6 +198,22 @@ static enum rc try_rest(struct train_session *s, struct err *err)
     return rc;
 }
 
+/* Groups that the model leaves out, and their features with them. */
+static void warn_unread(const struct train_session *s, struct diags *diags)
+{
+    const struct pc_ModelConfig *mc = s->conf->model_config;
+    for (int64_t i = 0; i < mc->n_feature_groups; i++) {
+        const struct pc_FeatureGroupConfig *g = mc->feature_groups[i];
+        if (model_reads_group(s->model, i))
+            continue;
+        schema_report(
+            diags, DIAG_WARNING, E0208, &g->base, "group_name",
+            "%s does not read the group '%s': its %jd feature%s no effect there",
+            s->model->ops->name, g->group_name, (intmax_t)g->n_feature_names,
+            g->n_feature_names == 1 ? " has" : "s have");
+    }
+}
+
 enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool,
                           struct diags *diags, struct err *err)
 {
@@ -214,6 +230,8 @@ enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool
         rc = make_optimizers(s, err);
     if (!rc && s->plan)
         rc = try_rest(s, err);
+    if (!rc)
+        warn_unread(s, diags);
     train_session_destroy(s);
     return rc;
 }

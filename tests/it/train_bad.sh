@@ -202,6 +202,9 @@ what_a_model_does_not_read_is_said()
     trained m --set train_config.num_steps=1
     status 0
     err_has "note: feature groups that dcn_v2 does not read: 'deep' (3 features)"
+    run "$TRAINYARD" check c.config
+    status 0
+    out_has "warning[E0208]: dcn_v2 does not read the group 'deep': its 3 features have no effect there"
 }
 
 odd_inputs_have_messages_of_their_own()
