@@ -140,7 +140,7 @@ static void tell_wait(struct runner *r, const char *text)
 {
     if (strcmp(r->told, text) == 0)
         return;
-    snprintf(r->told, sizeof(r->told), "%s", text);
+    snprintf(r->told, sizeof(r->told), "%.399s", text);
     enum rc rc = put_file(r->base, "wait", text, NULL);
     (void)rc; /* for people */
 }
