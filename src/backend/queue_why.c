@@ -46,10 +46,10 @@ static void put_full(const struct backend_queue_world *w,
     put_amount(v->lacking, in_use, out);
     buf_puts(out, " of ");
     put_amount(v->lacking, part(&w->total, v->lacking), out);
-    buf_printf(out, " are in use by %zu running job%s; it starts when ", w->n_running,
+    buf_printf(out, " are in use by %zu running job%s; it waits for ", w->n_running,
                w->n_running == 1 ? "" : "s");
     put_amount(v->lacking, v->missing, out);
-    buf_puts(out, " more become free");
+    buf_puts(out, " to become free");
 }
 
 static void put_quota(const struct backend_queue_job *j,

@@ -107,7 +107,7 @@ static void the_reason_is_a_sentence(void)
     CHECK_STR(
         buf_str(&b),
         "it is next in line and needs 2 processors; 3 processors of 4 processors are in "
-        "use by 1 running job; it starts when 1 processor more become free");
+        "use by 1 running job; it waits for 1 processor to become free");
     buf_clear(&b);
     backend_queue_why(&world, 1, &v[1], &b);
     CHECK_STR(
