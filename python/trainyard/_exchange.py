@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import sqlite3
 import warnings
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from .errors import TuneError
 
 Space = Dict[str, Dict[str, Any]]
+WHOLE = "_whole"  # of a parameter whose steps are whole numbers: they are integers, which NNI does not have with a logarithm
 
 
 class Result(NamedTuple):
@@ -40,7 +42,7 @@ def _of_distribution(name: str, d: Any) -> Dict[str, Any]:
     if kind == "CategoricalDistribution":
         return {"_type": "choice", "_value": list(d.choices)}
     if kind == "IntDistribution" and d.log:
-        return {"_type": "qloguniform", "_value": [d.low, d.high, 1]}
+        return {"_type": "qloguniform", "_value": [d.low, d.high, 1], WHOLE: True}
     if kind == "IntDistribution":
         return ({"_type": "randint", "_value": [d.low, d.high + 1]} if d.step == 1 else
                 {"_type": "choice", "_value": list(range(d.low, d.high + 1, d.step))})
@@ -54,8 +56,24 @@ def _of_distribution(name: str, d: Any) -> Dict[str, Any]:
 
 def space_to_optuna(space: Mapping[str, Any], results: Sequence[Result] = ()) -> Dict[str, Any]:
     """A search space as distributions of Optuna, wide enough for `results` where NNI's have no bounds (normal, lognormal)."""
-    return {name: _to_distribution(name, about["_type"], about["_value"], [r.params[name] for r in results if name in r.params])
+    return {name: _whole_distribution(about["_value"]) if about.get(WHOLE) else
+            _to_distribution(name, about["_type"], about["_value"], [r.params[name] for r in results if name in r.params])
             for name, about in space.items()}
+
+
+def _whole_distribution(value: Sequence[Any]) -> Any:
+    from optuna.distributions import IntDistribution
+    return IntDistribution(value[0], value[1], log=True)
+
+
+def whole(space: Mapping[str, Any], params: Mapping[str, Any]) -> Dict[str, Any]:
+    """Parameters with integers where the space says so.
+
+    >>> whole({"n": {"_type": "qloguniform", "_value": [1, 9, 1], "_whole": True}}, {"n": 3.0, "x": 2.0})
+    {'n': 3, 'x': 2.0}
+    """
+    ours = {name for name, about in space.items() if isinstance(about, Mapping) and about.get(WHOLE)}
+    return {name: int(v) if name in ours and isinstance(v, float) and v.is_integer() else v for name, v in params.items()}
 
 
 def _to_distribution(name: str, kind: str, value: Sequence[Any], seen: Sequence[Any]) -> Any:
@@ -89,15 +107,46 @@ def read_optuna(study: Any) -> Found:
         if trial.state.name == "COMPLETE":
             reports = [trial.intermediate_values[step] for step in sorted(trial.intermediate_values)]
             results.append(Result(dict(trial.params), float(trial.value), reports))
-    return Found(space_of_optuna(distributions), study.directions[0].name == "MAXIMIZE", results)
+    space = space_of_optuna(distributions)
+    return Found(space, study.directions[0].name == "MAXIMIZE", [_complete(space, r, i) for i, r in enumerate(results)])
+
+
+def _complete(space: Space, result: Result, number: int) -> Result:
+    """A result of a trial that did not ask for every parameter, with those that made no difference to it, drawn by its number."""
+    drawn = {name: _drawn(about, random.Random(f"{number} {name}")) for name, about in space.items() if name not in result.params}
+    return result._replace(params={**result.params, **drawn})
+
+
+def _drawn(about: Mapping[str, Any], r: random.Random) -> Any:
+    kind, value = about["_type"], about["_value"]
+    if kind == "choice":
+        return r.choice(value)
+    if kind == "randint":
+        return r.randrange(value[0], value[1])
+    if kind == "uniform":
+        return r.uniform(value[0], value[1])
+    found = min(max(math.exp(r.uniform(math.log(value[0]), math.log(value[1]))), value[0]), value[1])
+    return round(found) if about.get(WHOLE) else found
+
+
+def finite(results: Iterable[Result], stacklevel: int = 4) -> List[Result]:
+    """Results that are numbers; others are failures, and warned of."""
+    kept = []
+    for number, result in enumerate(results):
+        if math.isfinite(result.value):
+            kept.append(result)
+        else:
+            warnings.warn(f"result {number} is left out: it is {result.value}", stacklevel=stacklevel)
+    return kept
 
 
 def write_optuna(found: Found, storage: Any = None, study_name: Optional[str] = None) -> Any:
     """A new study of Optuna with these results."""
     import optuna
     study = optuna.create_study(storage=storage, study_name=study_name, direction="maximize" if found.maximize else "minimize")
-    distributions = space_to_optuna(found.space, found.results)
-    for number, result in enumerate(found.results):
+    results = finite(found.results)
+    distributions = space_to_optuna(found.space, results)
+    for number, result in enumerate(results):
         params = {name: result.params[name] for name in distributions if name in result.params}
         try:
             wide = {name: _wide_enough(name, distributions[name], value) for name, value in params.items()}

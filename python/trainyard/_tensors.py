@@ -106,6 +106,7 @@ class Part:
 
     def __init__(self, batch: c_void_p) -> None:
         self._batch = batch
+        self._owner = os.getpid()
         lib = _lib()
         self.rows: int = lib.ty_batch_rows(batch)
         self.item_rows: int = lib.ty_batch_item_rows(batch)
@@ -121,7 +122,8 @@ class Part:
         return Tensor(address) if address else None
 
     def __del__(self) -> None:
-        _lib().ty_batch_release(self._batch)
+        if os.getpid() == self._owner:
+            _lib().ty_batch_release(self._batch)
 
 
 class Stream:
@@ -129,6 +131,7 @@ class Stream:
 
     def __init__(self, config: str, values: Mapping[str, Any], source: Optional[str], **more: Any) -> None:
         self._stream = c_void_p()
+        self._owner = os.getpid()  # a forked process has none of its threads
         error = _library._Error()
         position = more.pop("position", None)
         options = Options(config=os.fsencode(config), edits=json.dumps(dict(values), default=frames.plain).encode() if values else None,
@@ -157,12 +160,14 @@ class Stream:
         batch, error = c_void_p(), _library._Error()
         if not self._stream:
             raise DataError("the rows were closed")
+        if os.getpid() != self._owner:
+            raise DataError("rows are read by the process that opened them: iterate anew in this one")
         _library._check(_lib().ty_features_next(self._stream, byref(batch), byref(error)), error)
         return Part(batch) if batch else None
 
     def close(self) -> None:
         stream, self._stream = self._stream, c_void_p()
-        if stream:
+        if stream and os.getpid() == self._owner:
             _lib().ty_features_close(stream)
 
     __del__ = close

@@ -12,6 +12,7 @@ dataset of PyTorch.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import shutil
 import tempfile
@@ -130,6 +131,7 @@ class Source:
         self.wanted = None if features is None else list(features)
         self.epoch = 0  #: passes begun before the next
         self._position = self._last = ""
+        self._begun, self._here = _Begun(), False
         self._used = seed
         self._given = data is not None and not frames.is_path(data)  # a table, which lies in a file of our own
         self._input = self._store(data)
@@ -186,6 +188,8 @@ class Source:
                 make: type = Batch) -> Iterator[Any]:
         """One pass; `take` makes an array of what speaks DLPack, `make` a batch of arrays."""
         stream = self.open(worker, workers, salt)
+        self._begun.note()
+        self._here = True
         self.epoch, self._position = self.epoch + 1, ""
         try:
             chosen = {(c.kind, c.name) for c in self._chosen(stream.columns())}
@@ -200,13 +204,20 @@ class Source:
 
     def state_dict(self) -> Dict[str, Any]:
         """Where the data stands behind the last batch, for load_state_dict(); needs positions=True."""
-        if self._last and not self.options["keep_positions"]:
+        if (self._here or self._begun.elsewhere()) and not self.options["keep_positions"]:
             raise DataError("positions are not kept: give positions=True")
+        if not self._here and self._begun.elsewhere():
+            raise DataError("the rows are read by other processes, workers of a DataLoader, which alone know where they are: torchdata's "
+                            "StatefulDataLoader asks them, and num_workers=0 reads here")
         return {"epoch": self.epoch - 1 if self._last else self.epoch, "seed": self._used, "position": self._last}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next pass goes on with exactly the rows behind that batch."""
-        self.epoch, self._used, self._position, self._last = int(state["epoch"]), int(state["seed"]), str(state["position"]), ""
+        try:
+            epoch, used, position = int(state["epoch"]), int(state["seed"]), str(state["position"])
+        except (KeyError, TypeError, ValueError) as e:
+            raise DataError(f"that is no state_dict() of rows: {type(e).__name__}: {e}") from None
+        self.epoch, self._used, self._position, self._last = epoch, used, position, ""
 
     def __iter__(self) -> Iterator[Batch]:
         try:
@@ -214,6 +225,24 @@ class Source:
         except ImportError:
             raise DataError("numpy is needed for arrays (pip install numpy)") from None
         yield from self.batches(numpy.from_dlpack)
+
+
+class _Begun:
+    """Whether a process, this one or one that was forked from it, has begun to read."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._shared = mmap.mmap(-1, 1)
+
+    def note(self) -> None:
+        if os.getpid() != self._owner:
+            self._shared[0] = 1
+
+    def elsewhere(self) -> bool:
+        return os.getpid() == self._owner and self._shared[0] != 0
+
+    def __reduce__(self) -> Any:
+        return _Begun, ()
 
 
 def batch_of(part: _tensors.Part, columns: Sequence[Tuple[int, Column]], take: Callable[[Any], Any],

@@ -270,6 +270,9 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
             args.append(f"--train-input={frames.write(train, place, 'train')}")
         if eval is not None:
             args.append(f"--eval-input={frames.write(eval, place, 'eval')}")
+        gone = [name for name, data in (("train", train), ("eval", eval)) if data is not None and not frames.is_path(data)]
+        if gone:  # files of this call, which no later one can read
+            args.append(f"--temporary-input={'both' if len(gone) > 1 else gone[0]}")
         run = Run(config, model_dir or str(config.get("model_dir") or ""))
         if not run.model_dir:
             raise ConfigError(f"{config.path} has no model_dir: give model_dir=")

@@ -157,7 +157,7 @@ class Study:
             trial = self.ask()
             if trial is None or not _same(trial.params, line["params"]):
                 raise errors.TuneError("the study was made by another version of the program, which suggested other parameters")
-            trial.params = line["params"]  # those that were tried
+            trial.params = _exchange.whole(self.space, line["params"])  # those that were tried
         elif "tell" in line:
             self._numbered(line["tell"]).tell(line["value"])
         elif "report" in line:
@@ -219,7 +219,7 @@ class Study:
             answer = self._say({"ask": 1})
             if "trial" not in answer:
                 return None
-            self.trials.append(StudyTrial(self, int(answer["trial"]), answer["params"]))
+            self.trials.append(StudyTrial(self, int(answer["trial"]), _exchange.whole(self.space, answer["params"])))
             return self.trials[-1]
 
     def add(self, params: Mapping[str, Any], value: float) -> None:
@@ -260,7 +260,7 @@ class Study:
     def _taken(cls, found: _exchange.Found, options: Mapping[str, Any]) -> "Study":
         study = cls(found.space, **{"maximize": found.maximize, **options})
         if not study.imported:  # else it goes on from its file
-            for result in found.results:
+            for result in _exchange.finite(found.results):
                 study.add(result.params, result.value)
         return study
 
@@ -333,7 +333,7 @@ class _Tuner:
             place = made.enter_context(tempfile.TemporaryDirectory(prefix="trainyard-"))
             space = os.path.join(place, "space.json")
             with open(space, "w", encoding="utf-8") as f:
-                json.dump(head["space"], f, indent=1)
+                json.dump(_plain_space(head["space"]), f, indent=1)
             self._said = made.enter_context(open(os.path.join(place, "stderr"), "w+", encoding="utf-8"))
             self._process = _program.start(
                 ["tune", "study", f"--tuner={head['tuner']}", f"--tuner-args={json.dumps(head['args'])}", f"--seed={head['seed']}", space],
@@ -366,6 +366,12 @@ class _Tuner:
                     stream.close()
         self._process.wait()
         self._made.close()
+
+
+def _plain_space(space: Any) -> Any:
+    """A space as the program knows it."""
+    return {name: {k: v for k, v in about.items() if k != _exchange.WHOLE} if isinstance(about, dict) else about
+            for name, about in space.items()} if isinstance(space, dict) else space
 
 
 def _same(suggested: Any, recorded: Any) -> bool:

@@ -42,8 +42,9 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct eval_conf, checkpoint, NULL,
               "use this checkpoint instead of the latest or best one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path", .filled = true},
-    {OPT_TEXT(struct eval_conf, result, "eval_result.txt",
-              "file in model_dir to append the result to"),
+    {OPT_TEXT(struct eval_conf, result, NULL,
+              "file in model_dir to append the result to; default: eval_result.txt, if "
+              "model_dir can be written"),
      .flag = "eval-result-filename", .meta = "NAME", .filled = true},
     {OPT_LIST(struct eval_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
@@ -64,6 +65,23 @@ static const struct opt opts[] = {
     {0},
 };
 
+/* In model_dir. One that may only be read, such as another's, is no reason to refuse, unless
+ * the file was asked for.
+ */
+static enum rc keep_result(const struct eval_conf *c, const struct pc_EasyRecConfig *pc,
+                           const struct buf *line, struct err *err)
+{
+    char *path = fs_join(pc->model_dir, c->result ? c->result : "eval_result.txt");
+    struct err why = {0};
+    enum rc rc = fs_add_line(path, buf_str(line), line->n, c->result ? err : &why);
+    if (rc && !c->result) {
+        fprintf(stderr, "note: the result is not kept: %s\n", why.msg);
+        rc = RC_OK;
+    }
+    mem_free(path);
+    return rc;
+}
+
 static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecConfig *pc,
                             const struct train_score_line *lines, size_t n, int64_t step,
                             struct err *err)
@@ -80,9 +98,7 @@ static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecCo
                        lines[i].why ? "  " : "", lines[i].why ? lines[i].why : "");
         else
             buf_printf(&b, "%-24s undefined: %s\n", lines[i].name, lines[i].why);
-    char *path = fs_join(pc->model_dir, c->result);
-    enum rc rc = fs_add_line(path, buf_str(&line), line.n, err);
-    mem_free(path);
+    enum rc rc = keep_result(c, pc, &line, err);
     if (!rc)
         rc = cmd_print(&b, err);
     buf_release(&b);

@@ -21,7 +21,8 @@
 #include "train/trainer.h"
 
 struct train_conf {
-    const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
+    const char *train_input, *eval_input, *temporary, *model_dir, *fine_tune,
+        *edit_config_json, *log;
     const char *table_dir, *data, *device, *like_reference, *reference_plan, *wire;
     const char *ps, *ps_mode;
     struct opt_list set;
@@ -36,6 +37,10 @@ static const struct opt opts[] = {
      .meta = "PATH", .alias = "train-input-path", .filled = true},
     {OPT_TEXT(struct train_conf, eval_input, NULL, "override eval_input_path"),
      .meta = "PATH", .alias = "eval-input-path"},
+    {OPT_CHOICE(struct train_conf, temporary, NULL, "train|eval|both",
+                "which of --train-input and --eval-input is about to be deleted: "
+                "MODEL_DIR/pipeline.config names the config's own input instead"),
+     .flag = "temporary-input"},
     {OPT_TEXT(struct train_conf, model_dir, NULL, "override model_dir"), .meta = "DIR",
      .filled = true},
     {OPT_BOOL(struct train_conf, resume, "false",
@@ -273,6 +278,39 @@ static bool wants_best(const struct train_conf *c, const char *path)
     return best;
 }
 
+/* What the config says by itself about an input that will be gone goes into the tree that
+ * is kept in model_dir; the run reads what is bound already.
+ */
+static void forget_inputs(const struct train_conf *c, const char *path,
+                          struct conf *config)
+{
+    const bool both = c->temporary && strcmp(c->temporary, "both") == 0;
+    const struct {
+        const char *field;
+        bool gone;
+    } inputs[] = {
+        {"train_input_path",
+         both || (c->temporary && strcmp(c->temporary, "train") == 0)},
+        {"eval_input_path", both || (c->temporary && strcmp(c->temporary, "eval") == 0)}};
+    struct train_conf own = *c;
+    struct conf before = {0};
+    struct diags unheard = {0};
+    own.train_input = own.eval_input = NULL;
+    (void)open_config(&own, path, config_read, false, &before, &unheard, NULL);
+    for (size_t i = 0; c->temporary && i < ARRAY_LEN(inputs); i++) {
+        if (!inputs[i].gone)
+            continue;
+        const char *said =
+            before.doc.root ? node_get_text(before.doc.root, inputs[i].field, "") : "";
+        node_remove(config->doc.root, inputs[i].field);
+        if (*said)
+            node_put(&config->arena, config->doc.root, inputs[i].field,
+                     node_str(&config->arena, said, strlen(said), (struct span){0}));
+    }
+    diags_release(&unheard);
+    conf_release(&before);
+}
+
 /* Options that would be taken without a word and do nothing. */
 static enum rc check_usage(const struct train_conf *c, struct err *err)
 {
@@ -312,6 +350,8 @@ static enum rc train_rank(const struct train_conf *c, const char *path,
     bool json = strcmp(c->log, "json") == 0;
     enum rc rc = open_config(c, path, json ? config_open_json : config_open,
                              wants_best(c, path), &config, &diags, err);
+    if (!rc && c->temporary)
+        forget_inputs(c, path, &config);
     if (!rc)
         rc = check_patience(c, &config, err);
     if (!rc)
@@ -354,6 +394,7 @@ static const char *const *ps_words(const struct train_conf *c, const char *path,
                               {"--eval-input", c->eval_input},
                               {"--model-dir", c->model_dir},
                               {"--edit-config-json", c->edit_config_json},
+                              {"--temporary-input", c->temporary},
                               {"--ps", c->ps},
                               {"--ps-mode", c->ps_mode}};
     size_t n = 0;

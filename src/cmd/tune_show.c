@@ -15,6 +15,7 @@
 #include "cmd/cmd.h"
 #include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
+#include "job/quote.h"
 #include "text/json.h"
 #include "tune/manager.h"
 #include "tune/report.h"
@@ -334,9 +335,10 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
     }
     if (e->best >= 0)
         str_from_f64(e->trials.at[e->best].final, best);
-    buf_printf(b, "%-10s  %-20s  %7zu  %-12s  %s\n", e->set.id,
-               exp_status_name(exp_status_now(e->status, alive)), e->trials.n, best,
-               e->set.name);
+    buf_printf(b, "%-10s  %-20s  %7zu  %-12s  ", e->set.id,
+               exp_status_name(exp_status_now(e->status, alive)), e->trials.n, best);
+    job_quote_terminal(str_c(e->set.name), b);
+    buf_putc(b, '\n');
 }
 
 static void list_head(const struct show_conf *o, struct buf *b)
@@ -400,9 +402,10 @@ static enum rc list_served(void *arg, const struct node *x, struct err *err)
         str_from_f64(v, text);
     const char *server = node_get_text(x, "server", "");
     const char *held = node_get_text(x, "held", "");
-    buf_printf(l->b, "%-10s  %-20s  %7jd  %-12s  %s  (%s)%s%s%s%s\n",
-               node_get_text(x, "id", ""), node_get_text(x, "status", ""), (intmax_t)n,
-               text, node_get_text(x, "name", ""), node_get_text(x, "owner", ""),
+    buf_printf(l->b, "%-10s  %-20s  %7jd  %-12s  ", node_get_text(x, "id", ""),
+               node_get_text(x, "status", ""), (intmax_t)n, text);
+    job_quote_terminal(str_c(node_get_text(x, "name", "")), l->b);
+    buf_printf(l->b, "  (%s)%s%s%s%s\n", node_get_text(x, "owner", ""),
                *server ? " at " : "", server, *held ? ", held: " : "", held);
     return RC_OK;
 }

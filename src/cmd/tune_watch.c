@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
+#include "job/quote.h"
 #include "job/status.h"
 
 #define BAR 30
@@ -157,8 +158,10 @@ void tune_show(const struct experiment *e, const struct tune_at *at, size_t widt
     const char *tuner = e->set.tuner_class ? e->set.tuner_class : e->set.tuner;
     const char *assessor =
         e->set.assessor_class ? e->set.assessor_class : e->set.assessor;
-    buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
-               e->set.id, e->set.name[0] ? "  " : "", e->set.name, exp_status_name(now),
+    buf_printf(b, "experiment  %s%s", e->set.id, e->set.name[0] ? "  " : "");
+    job_quote_terminal(str_c(e->set.name), b);
+    buf_printf(b, "\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
+               exp_status_name(now),
                now == EXP_INTERRUPTED
                    ? ": what ran it is gone; `trainyard tune resume` continues it"
                : !at->alive         ? ""

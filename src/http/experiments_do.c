@@ -22,6 +22,7 @@
 #include "job/snapshot.h"
 #include "store/experiments.h"
 #include "text/json.h"
+#include "text/nni/nni.h"
 #include "tune/manager.h"
 #include "tune/report.h"
 #include "tune/retain.h"
@@ -48,6 +49,9 @@ static enum rc check_settings(struct http_call *c, const struct exp_settings *s,
         l->seconds < 0 || l->seconds > MOST_SECONDS || l->trial_seconds < 0 ||
         l->trial_seconds > MOST_SECONDS || s->gpu < -1 || s->gpu > 1000)
         return no_experiment(c, err, "a limit is out of its range");
+    const char *bad = s->name ? nni_check_label(str_c(s->name)) : NULL;
+    if (bad)
+        return no_experiment(c, err, bad);
     return RC_OK;
 }
 

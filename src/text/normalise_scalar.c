@@ -253,8 +253,11 @@ static struct node *scalar_str(struct normaliser *x, const struct msg *m,
     }
     const char *bad = f->check ? f->check(n->text) : NULL;
     if (bad) {
-        normalise_report(x, m, DIAG_ERROR, E0211, n->at, "'%s': \"%.*s\": %s", f->name,
-                         (int)n->text.n, n->text.p, bad);
+        char *shown = arena_strndup(x->arena, n->text.p, n->text.n);
+        for (char *c = shown; *c; c++) /* a message is one line */
+            *c = *c == '\n' || *c == '\r' ? '?' : *c;
+        normalise_report(x, m, DIAG_ERROR, E0211, n->at, "'%s': \"%s\": %s", f->name,
+                         shown, bad);
         return NULL;
     }
     return n;

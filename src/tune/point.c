@@ -8,6 +8,7 @@
  */
 #include "tune/point.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +52,12 @@ double tune_point_user(const struct nni_param *p, double v)
     if (p->type == NNI_RANDINT)
         return (double)p->lower + v;
     if (p->log)
-        v = exp(v);
+        v = fmax(exp(v), DBL_MIN);
     if (p->q > 0)
         v = rint(v / p->q) * p->q;
     if (p->clip)
         v = fmin(fmax(v, p->clip_low), p->clip_high);
-    return v;
+    return fmin(fmax(v, -DBL_MAX), DBL_MAX); /* a normal without bounds may go beyond */
 }
 
 double tune_point_settle(const struct nni_param *p, double v)

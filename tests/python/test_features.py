@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import pickle
+import signal
 import subprocess
 import unittest
 
@@ -141,6 +142,38 @@ class Arrays(Case):
         self.assertEqual([b["price"].reshape(-1).tolist() for b in third], whole[7:])
         self.assertNotEqual(whole, [b["price"].reshape(-1).tolist() for b in first], "the next pass has an order of its own")
 
+    def test_a_process_that_was_forked_ends_and_is_told(self):
+        data = features.Source(CONFIG, rows(20000), batch_size=64)  # more batches than are read ahead
+        it = iter(data)
+        held = next(it)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                try:
+                    next(it)
+                except trainyard.DataError as e:
+                    told = "iterate anew in this one" in str(e)
+                it.close()
+                anew = sum(b.rows for b in data)
+                del held, it
+                gc.collect()
+                os._exit(0 if told and anew == 20000 else 1)
+            finally:
+                os._exit(2)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(held.rows + sum(b.rows for b in it), 20000, "the parent reads on")
+
+    def test_a_position_that_nobody_keeps_is_no_state(self):
+        data = features.Source(CONFIG, rows(300), batch_size=100)
+        self.assertEqual(data.state_dict()["position"], "", "nothing was read yet")
+        next(iter(data))
+        with self.assertRaisesRegex(trainyard.DataError, "give positions=True"):
+            data.state_dict()
+        for state in ({}, {"epoch": "x", "seed": 0, "position": ""}):
+            with self.assertRaisesRegex(trainyard.DataError, "no state_dict"):
+                data.load_state_dict(state)
+
     def test_some_features_are_enough(self):
         batch = next(features.read(CONFIG, rows(10), features=["price"]))
         self.assertEqual((list(batch.features), list(batch.labels)), (["price"], ["clicked"]))
@@ -218,6 +251,13 @@ class Tensors(Case):
         other = self.dataset(data.source._input, positions=True)
         other.load_state_dict(state)
         self.assertEqual([x for part in first for x in part] + self.prices(other), [r["price"] for r in rows(1000)])
+
+    def test_a_position_of_workers_is_not_that_of_the_dataset(self):
+        from torch.utils.data import DataLoader
+        data = self.dataset(rows(1000), positions=True)
+        next(iter(DataLoader(data, batch_size=None, num_workers=1)))
+        with self.assertRaisesRegex(trainyard.DataError, "read by other processes"):
+            data.state_dict()
 
     def test_pinned_batches_are_for_cards(self):
         import torch

@@ -587,6 +587,28 @@ class Models(Case):
             model.score(table.set_column(0, "user_id", pyarrow.array([{"a": 1}] * 1000)))
         self.assertEqual(caught.exception.code, "E2031")
 
+    def test_the_config_of_a_run_names_no_file_that_is_gone(self):
+        config = trainyard.init(rows(2000, 1), "c.config", label="clicked", show=False)
+        once = {"train_config.num_epochs": 1}
+        run = trainyard.train(config, train=rows(500, 2), eval=rows(500, 3), model_dir="r", set=once, show=False)
+        kept = Config("r/pipeline.config")
+        self.assertEqual((kept.train_input_path, kept.eval_input_path), ("c-data/train.parquet", "c-data/eval.parquet"))
+        again = trainyard.Run("r/pipeline.config", "r")
+        self.assertEqual(again.evaluate(), run.evaluate())
+        more = trainyard.train("r/pipeline.config", train=rows(500, 4), model_dir="r", set={"train_config.num_epochs": 2}, continue_=True,
+                               show=False)
+        self.assertGreater(more.metrics["global_step"], run.history[0]["global_step"])
+        trainyard.export("r/pipeline.config", "e", model_dir="r")
+
+    def test_a_run_of_another_is_evaluated(self):
+        run = self.train(rows(2000, 1), rows(500, 2))
+        want = run.evaluate(rows(300, 3))
+        os.remove("run/eval_result.txt")
+        os.mkdir("run/eval_result.txt")  # root may write anywhere, but not to this
+        self.assertEqual(run.evaluate(rows(300, 3)), want)
+        with self.assertRaisesRegex(trainyard.TrainyardError, "eval_result.txt"):
+            run.evaluate(rows(300, 3), eval_result_filename="eval_result.txt")
+
     def test_a_run_goes_on(self):
         self.train(rows(1000, 1), rows(100, 2), set={"train_config.num_epochs": 1})
         again = self.train(rows(1000, 1), rows(100, 2), set={"train_config.num_epochs": 2}, continue_=True)

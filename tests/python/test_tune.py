@@ -344,6 +344,62 @@ class Experiments(Case):
         with self.assertRaises(trainyard.TuneError):
             tune.Study.from_optuna(several)
 
+    def test_a_study_of_optuna_keeps_integers_and_branches(self):
+        if not importlib.util.find_spec("optuna"):
+            self.skipTest("optuna is not installed")
+        import optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+        def objective(trial):
+            layers = trial.suggest_int("layers", 1, 100, log=True)
+            if trial.suggest_categorical("o", ["sgd", "adam"]) == "sgd":
+                return trial.suggest_float("momentum", 0.0, 1.0) + layers
+            return float(layers)
+
+        theirs = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        theirs.optimize(objective, n_trials=10)
+        self.assertEqual({len(t.params) for t in theirs.trials}, {2, 3}, "both branches")
+        with tune.Study.from_optuna(theirs, path="o.jsonl") as study:
+            for theirs_one, ours in zip(theirs.trials, study.imported):
+                self.assertEqual(ours.params, {**ours.params, **theirs_one.params})
+                self.assertTrue(0 <= ours.params["momentum"] <= 1)
+            asked = [study.ask().params["layers"] for _ in range(4)]
+            self.assertEqual({type(n) for n in asked}, {int})
+        with tune.Study.from_optuna(theirs, path="o.jsonl") as again:
+            self.assertEqual([t.params["layers"] for t in again.trials[10:]], asked)
+            back = again.to_optuna()
+            self.assertEqual(back.trials[0].distributions["layers"], theirs.trials[0].distributions["layers"])
+
+    def test_results_that_are_no_numbers_do_not_keep_the_others_back(self):
+        self.write("trial.py", "from trainyard import tune\nx = tune.get_next_parameter()['x']\n"
+                               "tune.report_final_result(float('nan') if tune.get_sequence_id() == 1 else x)\n")
+        e = self.experiment(f"{sys.executable} trial.py")
+        self.assertTrue(self.run_quietly(e))
+        with self.assertWarnsRegex(UserWarning, "result 1 is left out: it is nan"), e.to_study() as study:
+            self.assertEqual(len(study.imported), 3)
+        if importlib.util.find_spec("optuna"):
+            with self.assertWarnsRegex(UserWarning, "is left out: it is nan"):
+                self.assertEqual(len(e.to_optuna().trials), 3)
+
+    def test_suggestions_are_finite(self):
+        big = {"_type": "lognormal", "_value": [0, 1000]}
+        with tune.Study({"x": big, "y": {"_type": "normal", "_value": [0, 1e308]}}, tuner="Random") as study:
+            for _ in range(20):
+                params = study.ask().params
+                self.assertTrue(0 < params["x"] <= sys.float_info.max and abs(params["y"]) <= sys.float_info.max, params)
+        for kind, value, text in (("uniform", [-1.7e308, 1.7e308], "high - low is more than a float holds"),
+                                  ("randint", [0, 2**60], r"must have int values within 2\^53")):
+            with self.assertRaisesRegex(trainyard.TrainyardError, text):
+                tune.Study({"x": {"_type": kind, "_value": value}})
+
+    def test_names_that_others_see_hold_no_control_characters(self):
+        e = self.experiment("true")
+        for name in ("\x1b[31mred", "two\nlines", "c1 \x9b31m"):
+            e.config.experiment_name = name
+            with self.assertRaisesRegex(trainyard.ConfigError, "E0211") as caught:
+                e.start()
+            self.assertIn("a control character cannot be in it", str(caught.exception))
+
     def test_results_from_elsewhere_are_trials(self):
         space = {"x": {"_type": "uniform", "_value": [0, 2]}}
         with tune.Study(space, path="s.jsonl") as study:
@@ -410,6 +466,27 @@ class Experiments(Case):
         self.assertIn("Final result: 0.5", said.output[0])
         self.assertEqual((tune.get_trial_id(), tune.get_sequence_id()), ("STANDALONE", 0))
 
+    def test_a_mere_directory_is_no_package_and_utilities_are_there(self):
+        os.mkdir("nni")
+        self.write("t.py", """
+import argparse
+import nni
+from nni.utils import merge_parameter
+found = merge_parameter(argparse.Namespace(lr=0.1, n=None), {"lr": 0.5, "n": 3})
+for bad, error in (({"lrr": 1}, ValueError), ({"lr": "x"}, TypeError)):
+    try:
+        merge_parameter({"lr": 0.1}, bad)
+    except error:
+        continue
+    raise AssertionError(bad)
+print(found.lr, found.n, nni.trace(dict) is dict, issubclass(nni.NoMoreTrialError, Exception))
+""")
+        from trainyard.compat import nni as compat
+        shim = {**os.environ, "PYTHONPATH": compat.path() + ":" + os.environ["PYTHONPATH"]}
+        for args, env in ((["-m", "trainyard.compat.nni", "t.py"], None), (["t.py"], shim)):
+            out = subprocess.run([sys.executable, *args], env=env, capture_output=True, text=True, check=False)
+            self.assertEqual(out.stdout, "0.5 3 True True\n", out.stderr)
+
     def test_a_directory_in_pythonpath_makes_nni_importable_and_replaces_none(self):
         from trainyard.compat import nni as compat
         script = "import nni, nni.experiment; print(nni.__version__, nni.get_trial_id(), nni.experiment.Experiment.__module__)"
@@ -431,7 +508,7 @@ class Experiments(Case):
 
 
 def load_tests(loader, tests, pattern):
-    return load_doctests(tests, ["trainyard.tune", "trainyard.trial"])
+    return load_doctests(tests, ["trainyard.tune", "trainyard.trial", "trainyard._exchange", "trainyard.compat.nni"])
 
 
 if __name__ == "__main__":

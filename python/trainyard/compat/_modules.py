@@ -17,9 +17,15 @@ def install(package: str, modules: Mapping[str, Union[types.ModuleType, Mapping[
     there = sys.modules.get(package)
     if there is not None and getattr(there, "_trainyard", False):
         return
-    if there is not None or importlib.util.find_spec(package) is not None:
+    if there is not None or _is_installed(package):
         raise UsageError(f"a package {package!r} is installed already; it is not replaced")
     make(package, modules)
+
+
+def _is_installed(package: str) -> bool:
+    """A package, not a mere directory of that name."""
+    found = importlib.util.find_spec(package)
+    return found is not None and found.origin is not None
 
 
 def make(package: str, modules: Mapping[str, Union[types.ModuleType, Mapping[str, Any]]]) -> None:

@@ -23,8 +23,37 @@ def modules() -> Dict[str, Dict[str, Any]]:
     """Module -> its names."""
     names = {name: getattr(trial, name) for name in [*trial.__all__, "get_next_parameters"]}
     experiment = {"Experiment": Experiment, "ExperimentConfig": ExperimentConfig}
-    return {"nni": {**names, "__version__": "3.0"}, "nni.experiment": experiment,
+    return {"nni": {**names, "__version__": "3.0", "NoMoreTrialError": NoMoreTrialError, "trace": trace},
+            "nni.utils": {"merge_parameter": merge_parameter}, "nni.experiment": experiment,
             "nni.experiment.config": {"ExperimentConfig": ExperimentConfig}}
+
+
+class NoMoreTrialError(Exception):
+    """Of tuners that have nothing to suggest any more."""
+
+
+def trace(cls_or_func: Any = None, **_options: Any) -> Any:
+    """Leaves what it decorates as it is: its arguments are of use to NNI's searches of architectures alone."""
+    return cls_or_func if cls_or_func is not None else lambda decorated: decorated
+
+
+def merge_parameter(base_params: Any, override_params: Dict[str, Any]) -> Any:
+    """A namespace, such as argparse's, or a dict, with the values that a trial got; it must have them, and of the same types.
+
+    >>> import argparse
+    >>> merge_parameter(argparse.Namespace(lr=0.1, epochs=3), {"lr": 0.01})
+    Namespace(lr=0.01, epochs=3)
+    """
+    if override_params is None:
+        return base_params
+    values = base_params if isinstance(base_params, dict) else vars(base_params)
+    for name, value in override_params.items():
+        if name not in values:
+            raise ValueError(f"the parameters have no {name!r}")
+        if values[name] is not None and not isinstance(value, type(values[name])):
+            raise TypeError(f"{name!r} is of type {type(values[name]).__name__}, not {type(value).__name__}")
+        values[name] = value
+    return base_params
 
 
 def install() -> None:

@@ -23,6 +23,8 @@ bool nni_size(struct str text, int64_t *megabytes) MUST_CHECK;
 
 /* For field tables: NULL, or what is wrong. */
 const char *nni_check_duration(struct str value);
+/* A name that lists and terminals show to others. */
+const char *nni_check_label(struct str value);
 const char *nni_check_size(struct str value);
 const char *nni_check_auto(struct str value); /* "auto" or a count */
 

@@ -119,9 +119,11 @@ static bool set_randint(struct walk *w, struct nni_param *p, const struct node *
                         const double *v)
 {
     for (int i = 0; i < 2; i++)
-        if (v[i] != floor(v[i]) || fabs(v[i]) > 9007199254740992.0) {
+        if (v[i] != floor(v[i]) || fabs(v[i]) > 0x1p53) {
+            bool whole = v[i] == floor(v[i]);
             diag_add(w->d, DIAG_ERROR, E0434, value->list.at[i]->at,
-                     "search space \"%s\" (randint) must have int values", p->path);
+                     "search space \"%s\" (randint) must have int values%s", p->path,
+                     whole ? " within 2^53 (9007199254740992)" : "");
             return false;
         }
     if (v[1] <= v[0]) {
@@ -145,6 +147,12 @@ static bool set_uniform(struct walk *w, struct nni_param *p, const struct node *
     if (v[1] < v[0]) {
         diag_add(w->d, DIAG_ERROR, E0435, value->at,
                  "search space \"%s\" (%s) must have high > low", p->path, type);
+        ok = false;
+    }
+    if (!isfinite(v[1] - v[0])) {
+        diag_add(w->d, DIAG_ERROR, E0434, value->at,
+                 "search space \"%s\" (%s): high - low is more than a float holds",
+                 p->path, type);
         ok = false;
     }
     if (p->log && v[0] <= 0) {

@@ -57,6 +57,17 @@ bool nni_size(struct str text, int64_t *megabytes)
     return read_units(text, units, megabytes);
 }
 
+const char *nni_check_label(struct str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        unsigned char next = i + 1 < value.n ? (unsigned char)value.p[i + 1] : 0;
+        if (c < ' ' || c == 0x7f || (c == 0xc2 && next < 0xa0))
+            return "a control character cannot be in it";
+    }
+    return NULL;
+}
+
 const char *nni_check_duration(struct str value)
 {
     int64_t seconds;

@@ -7,7 +7,7 @@ import sys
 
 _here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _real = importlib.machinery.PathFinder.find_spec("nni", [p for p in sys.path if os.path.realpath(p or ".") != _here])
-if _real is not None and _real.loader is not None:
+if _real is not None and _real.loader is not None and _real.origin is not None:  # else a mere directory
     sys.path[:] = [p for p in sys.path if os.path.realpath(p or ".") != _here]
     _module = importlib.util.module_from_spec(_real)
     sys.modules[__name__] = _module
