@@ -376,8 +376,9 @@ static void no_network(struct paddlerec_put *x, const char *path)
     x->failed = true;
 }
 
-/* A model.py that somebody changed is not what is trained. */
-static void compare_model(struct paddlerec_put *x, const char *path)
+/* Code that somebody changed is not what is run; `known`: what PaddleRec 1.8.5 ships. */
+static void compare_code(struct paddlerec_put *x, const struct msg *at, const char *field,
+                         const char *path, const char *const known[2])
 {
     char *text = NULL, hex[SHA256_TEXT_SIZE];
     size_t n = 0;
@@ -388,12 +389,14 @@ static void compare_model(struct paddlerec_put *x, const char *path)
     sha256_add(&s, text, n);
     sha256_text(&s, hex);
     mem_free(text);
-    if (strcmp(hex, x->net->digest) == 0)
-        return;
-    struct diag *g = schema_report(x->d, DIAG_WARNING, E0526, &x->phase->base, "model",
-                                   "'%s' is not the one of PaddleRec 1.8.5 and is not "
-                                   "read: the built-in network %s is trained",
-                                   path, x->net->name);
+    for (int i = 0; i < 2; i++)
+        if (known[i] && strcmp(hex, known[i]) == 0)
+            return;
+    struct diag *g = schema_report(
+        x->d, DIAG_WARNING, E0526, at, field,
+        "'%s' is not the one of PaddleRec 1.8.5 and is not read: the built-in %s of %s "
+        "is used",
+        path, strcmp(field, "model") == 0 ? "network" : "reader", x->net->name);
     diag_hint(x->d, g, "--as %s says that this is meant", x->net->name);
 }
 
@@ -423,7 +426,8 @@ static bool find_network(struct paddlerec_put *x)
     } else if (!x->net) {
         no_network(x, path);
     } else {
-        compare_model(x, path);
+        compare_code(x, &x->phase->base, "model", path,
+                     (const char *const[]){x->net->digest, NULL});
     }
     return !x->failed;
 }
@@ -562,6 +566,10 @@ static bool own_reader(struct paddlerec_put *x)
 static bool check_reader(struct paddlerec_put *x)
 {
     bool slots = x->sparse.n + x->dense.n > 0;
+    if (!slots && x->net->format && x->set->data_converter)
+        compare_code(x, &x->set->base, "data_converter",
+                     paddlerec_expand(x->c, x->set->data_converter, x->o->base, x->a),
+                     x->net->readers);
     if (slots == !x->net->format)
         return true;
     if (slots)

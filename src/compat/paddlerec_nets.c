@@ -313,7 +313,9 @@ const struct paddlerec_net paddlerec_net_recall_ncf = {
     .read = "num_users|num_items|latent_dim|fc_layers",
     .idle = "",
     .put = put_ncf,
-    .digest = "750c3e23834c58b0aba57bf50d1115c0b8880cd87b97752aaa0a302597b3167b"};
+    .digest = "750c3e23834c58b0aba57bf50d1115c0b8880cd87b97752aaa0a302597b3167b",
+    .readers = {"5fa36b31825fd24d1742a801debc28f9b374c301405b3c062cdd3bebeaf3be03",
+                "2659d0c3a8662776764c660aefac9d603f56c77e477f9e10b71077ca95aba9fb"}};
 
 const struct paddlerec_net paddlerec_net_recall_youtube_dnn = {
     .name = "recall/youtube_dnn",
@@ -323,7 +325,8 @@ const struct paddlerec_net paddlerec_net_recall_youtube_dnn = {
     .idle = "",
     .accuracy = "acc",
     .put = put_youtube_dnn,
-    .digest = "e820191595c8a216c3199fb39b3b5db25350236e8ed2855883cce08a0a9cf295"};
+    .digest = "e820191595c8a216c3199fb39b3b5db25350236e8ed2855883cce08a0a9cf295",
+    .readers = {"3941fab180f0992e4cb9b7ae4439f483f3ade0330287b9af520eb66b75b265d6"}};
 
 const struct paddlerec_net paddlerec_net_multitask_esmm = {
     .name = "multitask/esmm",
@@ -333,7 +336,8 @@ const struct paddlerec_net paddlerec_net_multitask_esmm = {
     .idle = "",
     .aucs = {{"ctr", 4095, 1}, {"ctcvr", 4095, 1}},
     .put = put_esmm,
-    .digest = "264c7d47bb337cb6bfd1a5ebe467ae698a9ddf7f746d95cb2e022db4c9978270"};
+    .digest = "264c7d47bb337cb6bfd1a5ebe467ae698a9ddf7f746d95cb2e022db4c9978270",
+    .readers = {"f4c6c60e8aa5e3191887cd0482b9668d1baecd3145a07e6845182a3eaa09a632"}};
 
 const struct paddlerec_net paddlerec_net_multitask_mmoe = {
     .name = "multitask/mmoe",
@@ -343,7 +347,8 @@ const struct paddlerec_net paddlerec_net_multitask_mmoe = {
     .idle = "",
     .aucs = CENSUS_AUCS,
     .put = put_mmoe,
-    .digest = "f7a7cdf74c77d884fadba23ff903c05ec34037057060ec11fdc1c0b32b605268"};
+    .digest = "f7a7cdf74c77d884fadba23ff903c05ec34037057060ec11fdc1c0b32b605268",
+    .readers = {"21bdffd23b7b2db09e20124f81b3cf69fd3542994a2b837408ef3295b171ba29"}};
 
 const struct paddlerec_net paddlerec_net_multitask_share_bottom = {
     .name = "multitask/share-bottom",
@@ -353,4 +358,5 @@ const struct paddlerec_net paddlerec_net_multitask_share_bottom = {
     .idle = "",
     .aucs = CENSUS_AUCS,
     .put = put_share_bottom,
-    .digest = "78c7d526a3ca7cc09bd56884f45700c2ec20e7839066e919e04a49b14c959813"};
+    .digest = "78c7d526a3ca7cc09bd56884f45700c2ec20e7839066e919e04a49b14c959813",
+    .readers = {"c244a79f068bf86bbba0f65e13ad5d0fbb59a62d09fab2158289aaa2f012b56b"}};

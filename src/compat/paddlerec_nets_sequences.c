@@ -129,13 +129,17 @@ const struct paddlerec_net paddlerec_net_rank_din = {
     .name = "rank/din",
     INTEREST,
     .put = put_din,
-    .digest = "6d3e9b4bd665daaeda80a807014ab40db16690caf95a8496c72017308de94dae"};
+    .digest = "6d3e9b4bd665daaeda80a807014ab40db16690caf95a8496c72017308de94dae",
+    .readers = {"e7d4978853b4505cb7a38a8302c7ed0433d66de890037325ca4afea594caaad8",
+                "cacbb48594c36c86fb4a56da0d1f73bc0e70be85204b099335a5abdb0a468a17"}};
 
 const struct paddlerec_net paddlerec_net_rank_dien = {
     .name = "rank/dien",
     INTEREST,
     .put = put_dien,
-    .digest = "b57e253e422ffbce970ae15eb78da571698320e10cf98672fe9c05f03a98e78f"};
+    .digest = "b57e253e422ffbce970ae15eb78da571698320e10cf98672fe9c05f03a98e78f",
+    .readers = {"9e4cac8bba615c95f84582fc647249615a934ea8388e9fcb1154940fccbffca5",
+                "fe3d0df437dfd3460e4be9dfe499a4398b8ad6f75486d53a5bedd4adcca02f76"}};
 
 const struct paddlerec_net paddlerec_net_rank_bst = {
     .name = "rank/BST",

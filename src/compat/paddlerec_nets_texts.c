@@ -460,7 +460,8 @@ const struct paddlerec_net paddlerec_net_contentunderstanding_tagspace = {
     .may = "neg_size|num_devices",
     .idle = "",
     .put = put_tagspace,
-    .digest = "cd020ef2a225a14661866f375c92ae654ec6160881f9e686d667b35ca8649da1"};
+    .digest = "cd020ef2a225a14661866f375c92ae654ec6160881f9e686d667b35ca8649da1",
+    .readers = {"ce18e592dff119797ea3233deef2851b4bb74e089c7607ece1c9c3268555fb59"}};
 
 const struct paddlerec_net paddlerec_net_contentunderstanding_textcnn = {
     .name = "contentunderstanding/textcnn",
@@ -470,7 +471,8 @@ const struct paddlerec_net paddlerec_net_contentunderstanding_textcnn = {
             "cnn_filter_size3|emb_dim|hid_dim|class_dim",
     .idle = "is_sparse",
     .put = put_textcnn,
-    .digest = "cb354f071023e14e7de0f80cdfa3dc7a00cbf77119e86a8c6eb09863d7df6db0"};
+    .digest = "cb354f071023e14e7de0f80cdfa3dc7a00cbf77119e86a8c6eb09863d7df6db0",
+    .readers = {"728b4b97d291b9351930e2ae2d5a09595d10be755f22e70cc3259532e7958fad"}};
 
 const struct paddlerec_net paddlerec_net_contentunderstanding_textcnn_pretrain = {
     .name = "contentunderstanding/textcnn_pretrain",
@@ -479,7 +481,8 @@ const struct paddlerec_net paddlerec_net_contentunderstanding_textcnn_pretrain =
     .read = "",
     .idle = "",
     .put = put_textcnn_pretrain,
-    .digest = "57d6f93fcd44bb2f36c6b90e0b77f87d9acd594070ae09d7cc68d3bcb0b53d0d"};
+    .digest = "57d6f93fcd44bb2f36c6b90e0b77f87d9acd594070ae09d7cc68d3bcb0b53d0d",
+    .readers = {"728b4b97d291b9351930e2ae2d5a09595d10be755f22e70cc3259532e7958fad"}};
 
 const struct paddlerec_net paddlerec_net_demo_movie_rank = {
     .name = "demo/movie_recommand/rank",
@@ -513,7 +516,9 @@ const struct paddlerec_net paddlerec_net_match_dssm = {
     .sum = true,
     .similarity = "query_doc_sim",
     .put = put_dssm,
-    .digest = "cc0aa232890aa21940233f72a2d48276f55eb01ad26daaa35fa98e2c1d7bd229"};
+    .digest = "cc0aa232890aa21940233f72a2d48276f55eb01ad26daaa35fa98e2c1d7bd229",
+    .readers = {"1c8ba1f3f185f839fa8750ac5b02b8b8b745f7584d8466cb108e31941a7f83d2",
+                "9bfdb2f79dad4af34038c9ff7f1f9f2b2cd8ab13ae0b43849dcaf497a8aea088"}};
 
 const struct paddlerec_net paddlerec_net_match_multiview_simnet = {
     .name = "match/multiview-simnet",
@@ -535,7 +540,8 @@ const struct paddlerec_net paddlerec_net_recall_gru4rec = {
     .idle = "",
     .recall = "recall_k",
     .put = put_gru4rec,
-    .digest = "400b9f6995abb96447b97d31fe4a0cccd4d9c79a898ba5898c46195c3bf853e8"};
+    .digest = "400b9f6995abb96447b97d31fe4a0cccd4d9c79a898ba5898c46195c3bf853e8",
+    .readers = {"ffc9d41cd14f2d744a15ecfb7c9405afd146c1973460ed72c157bfcf7baa0798"}};
 
 const struct paddlerec_net paddlerec_net_recall_look_alike = {
     .name = "recall/look-alike_recall",
@@ -558,4 +564,6 @@ const struct paddlerec_net paddlerec_net_recall_ssr = {
     .idle = "",
     .counts = true,
     .put = put_ssr,
-    .digest = "ff6ca5484a4956875b58eb85586f31439128d9d1cbd50b0c1985417f602538eb"};
+    .digest = "ff6ca5484a4956875b58eb85586f31439128d9d1cbd50b0c1985417f602538eb",
+    .readers = {"4bbc307baf8f52ae875092bccfbcb240783457b740e4e2d34b7265cd29c0185b",
+                "22749cdcc0178d1253b0db1efab4a1637200d20d8023bc8d75949f0ad47e6e99"}};

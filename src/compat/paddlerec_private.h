@@ -45,6 +45,8 @@ struct paddlerec_net {
     const char *similarity; /* of query and title, in evaluations; NULL: none */
     void (*put)(struct paddlerec_put *x);
     const char *digest; /* SHA-256 of the model.py that PaddleRec 1.8.5 ships */
+    const char
+        *readers[2]; /* the same of its data_converters, where lines have a format */
 };
 
 #define NET(symbol, file) extern const struct paddlerec_net paddlerec_net_##symbol;

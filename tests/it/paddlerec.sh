@@ -112,6 +112,13 @@ networks_on_texts_learn_their_sample()
         "sparse_feature_number: 16, sparse_feature_dim: 4, fc_sizes: [8, 4]" 0.1
     learns demo/movie_recommand/recall films "sparse_slots: 'logid time userid gender age occupation movieid title genres label'" \
         "sparse_feature_number: 16, sparse_feature_dim: 4, fc_sizes: [8, 4]" 0.1
+    echo "class Reader: pass" >recall/ssr/r.py
+    (cd recall/ssr && run "$TRAINYARD" run config.yaml --set 'runner[name=train].epochs=1')
+    mv recall/ssr/.err .
+    err_has "warning[E0526]: 'r.py' is not the one of PaddleRec 1.8.5 and is not read: the built-in reader of recall/ssr is used"
+    (cd recall/ssr && run "$TRAINYARD" run config.yaml --set 'runner[name=train].epochs=1' --as recall/ssr)
+    mv recall/ssr/.err .
+    err_lacks E0526
 }
 
 evaluations_of_pairs_show_their_similarity()
