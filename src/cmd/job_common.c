@@ -173,6 +173,18 @@ static enum rc not_an_array(const struct cmd_place *p, const char *id, struct er
     return rc;
 }
 
+enum rc job_asked(const struct cmd_place *p, const char *id, struct job_spec *out,
+                  struct err *err)
+{
+    char *text = NULL;
+    *out = (struct job_spec){0};
+    enum rc rc = p->ops->spec(p, id, &text, err);
+    if (!rc)
+        rc = job_spec_from_json(text, out, err);
+    mem_free(text);
+    return rc;
+}
+
 enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SIZE],
                  struct err *err)
 {

@@ -65,6 +65,9 @@ void cmd_place_close(struct cmd_place *p);
  */
 void job_revive(const struct cmd_place *p);
 
+/* What the submitter of a job asked for. On failure there is nothing to release. */
+enum rc job_asked(const struct cmd_place *p, const char *id, struct job_spec *out,
+                  struct err *err) MUST_CHECK;
 /* The job that a person means: a whole id, or the beginning of one (with "jb-" or without)
  * that no other job has. E3103, E3020.
  */

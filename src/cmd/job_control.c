@@ -198,10 +198,7 @@ static enum rc ask_script(const struct cmd_place *p, const struct control_conf *
 {
     struct job_spec spec = {0};
     struct buf out;
-    char *text = NULL;
-    enum rc rc = p->ops->spec(p, id, &text, err);
-    if (!rc)
-        rc = job_spec_from_json(text, &spec, err);
+    enum rc rc = job_asked(p, id, &spec, err);
     buf_init(&out, CMD_TEXT_MAX);
     if (!rc) {
         job_spec_script(&spec, &out);
@@ -209,7 +206,6 @@ static enum rc ask_script(const struct cmd_place *p, const struct control_conf *
     }
     buf_release(&out);
     job_spec_release(&spec);
-    mem_free(text);
     return rc;
 }
 
@@ -313,15 +309,11 @@ static const struct opt logs_opts[] = {
 static enum rc find_worker(const struct cmd_place *p, const char *id, const char *name,
                            int64_t *out, struct err *err)
 {
-    struct job_spec spec = {0};
-    char *text = NULL;
-    enum rc rc = p->ops->spec(p, id, &text, err);
-    if (!rc)
-        rc = job_spec_from_json(text, &spec, err);
+    struct job_spec spec;
+    enum rc rc = job_asked(p, id, &spec, err);
     if (!rc)
         *out = job_spec_worker_find(&spec, name);
     job_spec_release(&spec);
-    mem_free(text);
     if (!rc && *out < 0)
         rc = err_coded(err, RC_INVAL, E0603,
                        "--worker: '%.60s' is neither a number nor a worker of the job, "

@@ -147,12 +147,8 @@ static enum rc put_spec(const struct cmd_place *p, const struct store_job *j,
     static const char *const elsewhere[] = {
         "name", "command", "project",       "priority",     "cpu", "memory",
         "gpu",  "workdir", "array_element", "client_token", "hp"};
-    struct job_spec spec = {0};
-    char *text = NULL;
-    enum rc rc = p->ops->spec(p, j->id, &text, err);
-    if (!rc)
-        rc = job_spec_from_json(text, &spec, err);
-    mem_free(text);
+    struct job_spec spec;
+    enum rc rc = job_asked(p, j->id, &spec, err);
     if (rc)
         return rc;
     put_command(&spec, out);

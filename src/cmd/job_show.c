@@ -185,11 +185,7 @@ enum rc job_dlc_pod_json(const struct cmd_place *p, const struct store_job *j,
 {
     struct job_spec spec;
     struct doc doc = {0};
-    char *text = NULL;
-    enum rc rc = p->ops->spec(p, j->id, &text, err);
-    if (!rc)
-        rc = job_spec_from_json(text, &spec, err);
-    mem_free(text);
+    enum rc rc = job_asked(p, j->id, &spec, err);
     if (rc)
         return rc;
     int64_t i = find_pod(j, &spec, pod);
@@ -207,11 +203,7 @@ enum rc job_dlc_json(const struct cmd_place *p, const struct store_job *j,
                      struct buf *out, struct err *err)
 {
     struct job_spec spec;
-    char *text = NULL;
-    enum rc rc = p->ops->spec(p, j->id, &text, err);
-    if (!rc)
-        rc = job_spec_from_json(text, &spec, err);
-    mem_free(text);
+    enum rc rc = job_asked(p, j->id, &spec, err);
     if (rc)
         return rc;
     const struct jobspec_JobSpec *s = spec.s;
