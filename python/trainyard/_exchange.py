@@ -73,7 +73,16 @@ def whole(space: Mapping[str, Any], params: Mapping[str, Any]) -> Dict[str, Any]
     {'n': 3, 'x': 2.0}
     """
     ours = {name for name, about in space.items() if isinstance(about, Mapping) and about.get(WHOLE)}
-    return {name: int(v) if name in ours and isinstance(v, float) and v.is_integer() else v for name, v in params.items()}
+    chosen = {name: about.get("_value") for name, about in space.items() if isinstance(about, Mapping) and about.get("_type") == "choice"}
+    return {name: int(v) if name in ours and isinstance(v, float) and v.is_integer() else _option(chosen[name], v) if name in chosen else v
+            for name, v in params.items()}
+
+
+def _option(options: Any, value: Any) -> Any:
+    """The choice as it was given: an integer beyond 64 bits comes back as a fraction."""
+    if isinstance(value, float) and isinstance(options, (list, tuple)):
+        return next((o for o in options if isinstance(o, int) and not isinstance(o, bool) and abs(o) >= 2**63 and float(o) == value), value)
+    return value
 
 
 def _to_distribution(name: str, kind: str, value: Sequence[Any], seen: Sequence[Any]) -> Any:

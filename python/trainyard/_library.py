@@ -44,6 +44,7 @@ ArrowArrayStream._fields_ = [("get_schema", _get_schema), ("get_next", _get_next
                              ("release", c_void_p), ("private_data", c_void_p)]
 
 
+_release_stream = ctypes.CFUNCTYPE(None, POINTER(ArrowArrayStream))
 _keep_schema = _release_schema(lambda _: None)  # of structures whose memory is Python's; none of them would say that they were released
 _keep_array = _release_array(lambda _: None)
 
@@ -262,6 +263,7 @@ def _stream(capsule: Any) -> Iterator[Tuple[Any, Any, Any]]:
                 rows.release(byref(rows))
     finally:
         schema.release(byref(schema))
+        _release_stream(stream.contents.release)(stream)  # it has nothing more to say: a second call is told
 
 
 def _read(stream: Any, failed: int) -> None:

@@ -18,7 +18,7 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from .errors import CheckpointError
+from .errors import CheckpointError, DataError, UsageError
 
 __all__ = ["Embeddings", "embeddings", "save_state_dict", "state_dict", "tables"]
 
@@ -34,7 +34,12 @@ class Embeddings(NamedTuple):
     def nearest(self, vector: Any, k: int = 10) -> "Embeddings":
         """The k rows of the largest inner product with a vector, best first."""
         import numpy
-        scores = self.vectors @ numpy.asarray(vector, numpy.float32)
+        wanted = numpy.asarray(vector, numpy.float32)
+        if wanted.shape != self.vectors.shape[1:] or not numpy.isfinite(wanted).all():
+            raise DataError(f"nearest: a vector of {self.vectors.shape[1]} finite numbers is wanted")
+        if k < 0:
+            raise UsageError(f"nearest: k is {k}")
+        scores = self.vectors @ wanted
         best = numpy.argsort(-scores, kind="stable")[:k]
         return Embeddings(self.ids[best], self.vectors[best])
 
@@ -175,6 +180,11 @@ def save_state_dict(state: Mapping[str, Any], model_dir: str, like: Optional[str
     `like`, the rest of which stays. Without either it serves to predict, to export and to fine-tune.
     """
     store = _store()
+    if step is not None and (not isinstance(step, int) or step < 0):
+        raise CheckpointError(f"step: a number from 0 on is wanted, not {step!r}")
+    for name, value in state.items():
+        if not hasattr(value, "shape"):
+            raise CheckpointError(f"{name}: a tensor is wanted, not {type(value).__name__}")
     tensors: Dict[str, Any] = {name: value for name, value in state.items() if name != MANIFEST}
     about: Dict[str, Any] = {}
     if like is not None:

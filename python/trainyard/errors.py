@@ -169,13 +169,18 @@ def keywords(text: str, arguments: Optional[Mapping[str, str]] = None) -> str:
     "use continue_=True to go on, or say overwrite=True; unknown option 'epoch_count='"
     >>> keywords("say --out or --holdout", {"out": "path"})
     'say path= or holdout='
+    >>> keywords("the run's file '--model-dir=x/a.parquet' is not there; say --out")
+    "the run's file '--model-dir=x/a.parquet' is not there; say out="
     """
-    text = text.replace("--continue", "continue_=True").replace("--overwrite", "overwrite=True").replace("--edit-config-json", "set")
-
     def named(found: "re.Match[str]") -> str:
+        if not found[1]:  # a text of the user's
+            return found[0]
         name = found[1].replace("-", "_")
-        return (arguments or {}).get(name, name) + "="
-    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", named, text)
+        return _SAID.get(found[1]) or (arguments or {}).get(name, name) + "="
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)|(?<!\w)'(?!--[a-z-]+')[^'\n]*'(?!\w)", named, text)
+
+
+_SAID = {"continue": "continue_=True", "overwrite": "overwrite=True", "edit-config-json": "set"}
 
 
 def is_error(line: str) -> bool:

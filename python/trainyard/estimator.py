@@ -70,6 +70,10 @@ class _Described:
                  session: Optional[Session], more: Mapping[str, Any]) -> None:
         if not command:
             raise ConfigError("command is empty")
+        if not isinstance(command, (str, list, tuple)):
+            raise ConfigError(f"command: a text or a list of words is wanted, not {type(command).__name__}")
+        if instance_count is not None and (not isinstance(instance_count, int) or instance_count < 1):
+            raise ConfigError(f"instance_count: a number from 1 on is wanted, not {instance_count!r}")
         self.image_uri = image_uri
         self.command = command
         self.source_dir = source_dir
@@ -116,14 +120,14 @@ class _Described:
     def describe(self, inputs: Optional[Mapping[str, Any]] = None, outputs: Optional[Mapping[str, Any]] = None,
                  job_name: Optional[str] = None) -> Dict[str, Any]:
         """The job file that fit() submits."""
+        values = {k: str(v) if isinstance(v, int) and not -2**63 <= v < 2**64 else v for k, v in self.values.items()}
         spec: Dict[str, Any] = {"name": self.job_name(job_name), "job_type": self.job_type, "workers": self.instance_count,
                                 "command": self.command if isinstance(self.command, str) else list(self.command)}
         spec.update(profiles.resources(self.instance_type, self.image_uri, self.session.profiles))
         if self.source_dir and not self.git_config:
             spec["source"] = _directory(self.source_dir)
-        for key, value in (("hp", self.values), ("env", self.environments), ("label", self.labels), ("requirement", self.requirements),
-                           ("input", {k: _channel(v) for k, v in (inputs or {}).items()}),
-                           ("output", {k: _channel(v) for k, v in (outputs or {}).items()})):
+        for key, value in (("hp", values), ("env", self.environments), ("label", self.labels), ("requirement", self.requirements),
+                           ("input", _channels("inputs", inputs)), ("output", _channels("outputs", outputs))):
             if value:
                 spec[key] = value
         if self.max_run_time:
@@ -146,7 +150,7 @@ class _Described:
     def _send(self, spec: Dict[str, Any], place: str) -> Dict[str, Any]:
         path = os.path.join(place, "job.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(spec, f, indent=1, default=frames.plain)
+            json.dump(frames.whole_texts("job", spec), f, indent=1, default=frames.plain)
         try:
             return dict(_program.call_json(["job", "submit", *self.session.place(), path]))
         except TrainyardError as e:
@@ -357,7 +361,10 @@ def _instance(spec: Any) -> Dict[str, Any]:
 
 def _metric(given: Any) -> Dict[str, str]:
     """A definition of a metric: {"Name": ..., "Regex": ...}."""
-    found = dict(given.to_dict() if hasattr(given, "to_dict") else given)
+    given = given.to_dict() if hasattr(given, "to_dict") else given
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"metric_definitions: a list of {{'Name': ..., 'Regex': ...}} is wanted, not one of {type(given).__name__}")
+    found = dict(given)
     for name in ("Name", "Regex"):
         if not found.get(name):
             raise ConfigError(f"metric_definitions: {found} has no {name!r}: {{'Name': 'auc', 'Regex': r'auc=([0-9.]+)'}}")
@@ -369,6 +376,12 @@ def _directory(path: str) -> str:
     if not os.path.isdir(found):
         raise ConfigError(f"source_dir: there is no directory {path!r}")
     return found
+
+
+def _channels(kind: str, given: Optional[Mapping[str, Any]]) -> Dict[str, str]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"{kind}: a dict of channels and paths is wanted, not {type(given).__name__}")
+    return {k: _channel(v) for k, v in (given or {}).items()}
 
 
 def _channel(value: Any) -> str:
@@ -441,8 +454,11 @@ def _read_algorithm(name: str, version: Optional[str], registry: Optional[str]) 
         version = versions[-1]
         warnings.warn(f"algorithm {name!r}: no version given, {version!r} is taken", stacklevel=3)
     home = os.path.join(home, version)
-    with open(os.path.join(home, "algorithm.json"), encoding="utf-8") as f:
-        return dict(json.load(f)), home
+    try:
+        with open(os.path.join(home, "algorithm.json"), encoding="utf-8") as f:
+            return dict(json.load(f)), home
+    except (OSError, TypeError, ValueError) as e:
+        raise ConfigError(f"algorithm {name!r}: {home}/algorithm.json cannot be read: {e}") from None
 
 
 def _check_channels(kind: str, definitions: Sequence[Mapping[str, Any]], given: Mapping[str, Any], all_needed: bool = True) -> None:

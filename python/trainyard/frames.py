@@ -23,6 +23,7 @@ def write(data: Any, directory: str, name: str, times: bool = False) -> str:
     if is_path(data):
         return ",".join(os.fsdecode(p) for p in data) if isinstance(data, (list, tuple)) else os.fsdecode(data)
     refuse_series(data, name)
+    whole_texts(name, _column_names(data))
     path = os.path.join(directory, f"{name}.parquet")
     data = of_polars(data)
     if hasattr(data, "write_parquet") and not hasattr(data, "query"):  # polars
@@ -35,6 +36,15 @@ def write(data: Any, directory: str, name: str, times: bool = False) -> str:
         path = os.path.join(directory, f"{name}.jsonl")
         _write_rows(_rows(data, name), path, name, plain if times else cell)
     return path
+
+
+def _column_names(data: Any) -> Sequence[Any]:
+    """Of a table that has them at hand."""
+    if hasattr(data, "collect_schema"):  # polars; a lazy frame warns of its columns
+        return list(data.collect_schema().names())
+    found = getattr(data, "column_names", None) if hasattr(data, "__arrow_c_stream__") else None
+    found = getattr(data, "columns", ()) if found is None else found
+    return [c for c in found if isinstance(c, str)] if isinstance(found, Iterable) else []
 
 
 def of_polars(data: Any) -> Any:
@@ -104,6 +114,24 @@ def named(text: str, place: str) -> str:
     return re.sub(re.escape(place + os.sep) + r"(\w+)\.(?:parquet|jsonl|json)\b", r"\1", text)
 
 
+def whole_texts(what: str, value: Any) -> Any:
+    """What is given, without a NUL in a text or a key, which would end there for the program.
+
+    >>> whole_texts("job", {"command": ["echo"], "hp": {"a": 1}})
+    {'command': ['echo'], 'hp': {'a': 1}}
+    """
+    if isinstance(value, str) and "\0" in value:
+        raise UsageError(f"{what}: {value!r} holds a NUL character")
+    if isinstance(value, Mapping):
+        for k, v in value.items():
+            whole_texts(what, k)
+            whole_texts(what, v)
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            whole_texts(what, v)
+    return value
+
+
 def is_path(data: Any) -> bool:
     """A path, or some."""
     if isinstance(data, (list, tuple)) and data:
@@ -122,7 +150,7 @@ def _write_pandas(data: Any, path: str, name: str) -> None:
         data.to_parquet(path, index=False)
     except ImportError:
         raise DataError("a DataFrame of pandas needs pyarrow (pip install pyarrow)") from None
-    except (NotImplementedError, TypeError, ValueError) as e:  # pyarrow's own are these
+    except (NotImplementedError, OverflowError, TypeError, ValueError) as e:  # pyarrow's own are these
         raise DataError(f"{name}: {'; '.join(str(a) for a in reversed(e.args))}") from None
 
 

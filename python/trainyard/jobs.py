@@ -195,7 +195,12 @@ class TrainingJob:
             args = ["job", "wait", *self.session.place()]
             if until is not None:
                 args.append(f"--timeout={max(1, int((until - time.monotonic()) * 1000))}ms")
-            self._ended(args)
+            try:
+                self._ended(args)
+            except JobError as e:
+                if e.code != "E3013":
+                    raise
+                raise e.reworded(lambda text: re.sub(r" after [\d.e+-]+ s", f" after {timeout:g} s", text)) from None
             if live.on:
                 live.show(self._repr_html_())
         except KeyboardInterrupt:

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _display, _library, _program, frames
@@ -105,6 +106,16 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.model_dir!r})"
 
+    def _told_stopped(self) -> None:
+        """Training that a signal ended before its time looks like any other, but for what it wrote last."""
+        try:
+            with open(os.path.join(self.model_dir, "run_end.json"), encoding="utf-8") as f:
+                end = json.load(f)
+        except (OSError, ValueError):
+            return
+        if end.get("state") == "Stopped":
+            warnings.warn(f"training was stopped by a signal after {end.get('steps')} steps; continue_=True goes on", stacklevel=3)
+
     def _repr_html_(self) -> str:
         table = _display.table_html([("model_dir", self.model_dir)] + [(k, str(v)) for k, v in self.metrics.items()])
         return table + (self.plot()._repr_html_() if len(self.history) > 1 else "")
@@ -157,6 +168,12 @@ class Model:
         `rows` are a DataFrame, an Arrow table, a list of dicts or a dict of lists; tables that speak Arrow are read where they are.
         `threads` compute the scores of one call, as many as there are processors unless given; another number loads the model anew.
         """
+        try:
+            return self._scored(rows, threads)
+        except RecursionError:
+            raise DataError("rows: lists are nested without an end") from None
+
+    def _scored(self, rows: Any, threads: int) -> Dict[str, Any]:
         scorer = self._scorer
         if scorer is None or threads not in (0, scorer.threads):
             scorer = self._scorer = _library.Scorer(self.path, threads)
@@ -261,6 +278,8 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
     """
     edits = {name: options.pop(name) for name in list(options) if "." in name or "[" in name}
     config = Config.of(config).with_values({**(set or {}), **edits})
+    if isinstance(options.get("fine_tune"), Run):
+        options["fine_tune"] = options["fine_tune"].checkpoint()
     train = frames.kept(train)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
         args = ["train", *config.args(), *_flags({k.rstrip("_"): v for k, v in options.items()}, {**_ARGUMENTS, **_INPUTS})]
@@ -280,6 +299,7 @@ def train(config: ConfigLike, train: Any = None, eval: Any = None, model_dir: Op
         _call(args, place, show, heard=None if live is None or not live.on else lambda line: run._heard(line, live))
         if live is not None:
             live.show(run._repr_html_())
+        run._told_stopped()
         if train is not None and not frames.is_path(train):
             frames.write(frames.head(train), run.model_dir, _SAMPLE)
     return run
@@ -331,7 +351,11 @@ def _listed(name: str, given: Union[str, Sequence[str]]) -> str:
     >>> _listed("columns", "user_id"), _listed("columns", ["a", "b"])
     ('user_id', 'a,b')
     """
-    return ",".join(_names(name, given))
+    names = _names(name, given)
+    for one in names if not isinstance(given, str) else ():
+        if "," in one or one != one.strip() or not one:
+            raise UsageError(f"{name}: {one!r} cannot be asked for: it is empty, holds a comma or has blanks around it")
+    return ",".join(names)
 
 
 def _names(name: str, given: Union[str, Sequence[str]]) -> List[str]:

@@ -69,7 +69,10 @@ class StudyTrial:
     def _number(self, value: Any) -> float:
         if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
             raise errors.TuneError(f"trial {self.number}: the result must be a number, not {type(value).__name__}")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise errors.TuneError(f"trial {self.number}: the result is more than a float holds") from None
 
     def _over(self) -> None:
         if self.state != "running":
@@ -84,7 +87,7 @@ def _tuner_of(path: Optional[str]) -> str:
     try:
         with open(path or "", encoding="utf-8") as f:
             return str(json.loads(f.readline())["tuner"])
-    except (OSError, KeyError, TypeError, ValueError):
+    except (OSError, KeyError, RecursionError, TypeError, ValueError):
         return "Auto"
 
 
@@ -105,6 +108,7 @@ class Study:
         self._owner = os.getpid()
         head = {"space": dict(space), "tuner": tuner or _tuner_of(path), "seed": seed,
                 "args": {"optimize_mode": "maximize" if maximize else "minimize", **tuner_args}}
+        frames.whole_texts("space", self.space)
         try:
             self._head: Dict[str, Any] = json.loads(json.dumps(head, default=frames.plain))
         except (TypeError, ValueError) as e:
@@ -147,7 +151,7 @@ class Study:
                 raise errors.TuneError(f"{self._path!r} is a study of another space, tuner or seed")
             for line in said[1:]:
                 self._again(line)
-        except (AttributeError, KeyError, LookupError, TypeError, ValueError) as e:
+        except (AttributeError, KeyError, LookupError, RecursionError, TypeError, ValueError) as e:
             raise errors.TuneError(f"{self._path!r} is damaged, or no study: {e}") from None
         finally:
             self._file = file

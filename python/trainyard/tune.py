@@ -124,6 +124,8 @@ class Experiment:
     def load(cls, id_or_directory: str, session: Optional[Session] = None) -> "Experiment":
         """One that exists: its id, or its directory."""
         found = cls(session=session)
+        if str(id_or_directory).startswith("-"):
+            raise TuneError(f"there is no experiment {id_or_directory!r} [E4008]", "E4008")
         if os.path.isdir(id_or_directory):
             found.directory = os.path.abspath(id_or_directory)
         else:
@@ -139,7 +141,12 @@ class Experiment:
     def run(self, port: int = 0, wait_completion: bool = True, debug: bool = False, directory: Optional[str] = None) -> bool:
         """Runs it; True when it ended well, False when it failed. An interrupt stops it, and resume() goes on."""
         self._create(directory, wait=wait_completion)
-        return not wait_completion or self.get_status() == "DONE"
+        return not wait_completion or self._ended_well()
+
+    def _ended_well(self) -> bool:
+        about = self.describe()
+        trials = about["trials"]
+        return bool(about["status"] == "DONE" and (trials["SUCCEEDED"] or trials["EARLY_STOPPED"] or not trials["FAILED"]))
 
     def _create(self, directory: Optional[str], wait: bool) -> None:
         if self.id:
@@ -150,7 +157,7 @@ class Experiment:
         with tempfile.TemporaryDirectory(prefix="trainyard-") as place:
             path = os.path.join(place, "experiment.json")
             with open(path, "w", encoding="utf-8") as f:
-                json.dump(fields, f, indent=1, default=frames.plain)
+                json.dump(frames.whole_texts("experiment", fields), f, indent=1, default=frames.plain)
             args = ["tune", "create", f"--config={path}", *self._server()]
             if directory:
                 args.append(f"--dir={os.path.abspath(directory)}")
@@ -270,7 +277,7 @@ class Experiment:
         except TrainyardError as e:
             if e.code != "E4009":  # all its trials failed
                 raise
-        return not wait_completion or self.get_status() == "DONE"
+        return not wait_completion or self._ended_well()
 
     def __repr__(self) -> str:
         return f"Experiment({self.id!r})"

@@ -90,8 +90,39 @@ static bool is_near(const char *host)
     return false;
 }
 
+/* Bytes that may not stand in a line of a request. */
+static bool has_gaps(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text <= ' ' || *text == 0x7f)
+            return true;
+    return false;
+}
+
+/* But for the end of the line, as files have it. */
+static bool has_gaps_inside(const char *token)
+{
+    size_t n = strcspn(token, "\r\n");
+    if (strspn(token + n, "\r\n") < strlen(token + n))
+        return true;
+    char *line = mem_strndup(token, n);
+    bool gaps = has_gaps(line);
+    explicit_bzero(line, n);
+    mem_free(line);
+    return gaps;
+}
+
 enum rc remote_check_url(const char *url, struct err *err)
 {
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    if (has_gaps(url))
+        return err_coded(err, RC_INVAL, E5017,
+                         "the server URL holds a blank or a control character");
+    if (memchr(host, '@', strcspn(host, "/")))
+        return err_coded(err, RC_INVAL, E5017,
+                         "the server URL names a user or a password, which are not sent: "
+                         "log in, or set TRAINYARD_TOKEN");
     if (str_starts(url, "https://") || (str_starts(url, "http://") && is_near(url + 7)))
         return RC_OK;
     return err_coded(err, RC_INVAL, E5017,
@@ -117,9 +148,16 @@ enum rc remote_server(const char *given, bool stored, struct remote *out, struct
         return rc;
     if (!url && !login.url)
         return RC_OK;
+    if (token && has_gaps_inside(token))
+        rc = err_coded(err, RC_INVAL, E5017,
+                       "TRAINYARD_TOKEN holds a blank or a control character");
+    if (rc) {
+        remote_release(&login);
+        return rc;
+    }
     out->url = clean_url(url ? url : login.url);
     if (token)
-        out->token = mem_strdup(token);
+        out->token = mem_strndup(token, strcspn(token, "\r\n")); /* as files end */
     else if (login.url && strcmp(out->url, login.url) == 0)
         out->token = mem_strdup(login.token);
     if (login.url && login.ca && strcmp(out->url, login.url) == 0)

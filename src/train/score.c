@@ -13,6 +13,7 @@
 #include "comm/comm.h"
 #include "nn/metric/codes.h"
 #include "nn/metric/metric.h"
+#include "train/blame.h"
 
 #define VALUES_MAX ((int64_t)1 << 20) /* of state that a checkpoint takes */
 
@@ -245,6 +246,28 @@ static int64_t task_rows(const struct train_session *session, const struct model
                                  : graph_batch_rows(session->model->graph)->n[t->axis];
 }
 
+/* A metric refuses what is no number: which row that is, and what made it so. */
+static enum rc blame_prediction(const struct train_score *s,
+                                const struct train_session *session,
+                                const struct entry *e, const struct feature_batch *b,
+                                const struct view *pred, enum rc rc, struct err *err)
+{
+    const struct model_task *t = &session->model->tasks.at[e->task];
+    struct buf what;
+    int64_t at = 0, n = pred->rows * pred->width;
+    while (at < n && isfinite(pred->data[at]))
+        at++;
+    if (at == n || t->axis != AXIS_BATCH || pred->rows != b->rows)
+        return err_wrap(err, rc, "metric '%s'", e->name);
+    buf_init(&what, ERR_MSG_SIZE);
+    train_blame_output(session, b, at / pred->width, "prediction", (double)pred->data[at],
+                       &what);
+    rc = err_coded(err, RC_INVAL, E2017, "metric '%s': row %jd: %s", e->name,
+                   (intmax_t)(s->rows + at / pred->width), buf_str(&what));
+    buf_release(&what);
+    return rc;
+}
+
 static enum rc update_metric(struct train_score *s, const struct train_session *session,
                              const struct entry *e, const struct feature_batch *b,
                              struct err *err)
@@ -276,7 +299,7 @@ static enum rc update_metric(struct train_score *s, const struct train_session *
         rows.group = s->groups;
     }
     enum rc rc = metric_update(e->metric, &rows, err);
-    return rc ? err_wrap(err, rc, "metric '%s'", e->name) : RC_OK;
+    return rc ? blame_prediction(s, session, e, b, &pred, rc, err) : RC_OK;
 }
 
 /* A value that is refused may be one that a device failed to copy, which its next wait tells. */

@@ -89,6 +89,12 @@ ids_and_the_latest_experiment()
     out_has "parabola"
     run "$TRAINYARD" tune list
     out_has "$id"
+    # A name of an older version says nothing to the terminals of others.
+    sed -i 's/"parabola"/"red\\u001b[31m\\nline"/' "$(dirname "$("$TRAINYARD" tune get --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["dir"])')")/$id/experiment.json"
+    run "$TRAINYARD" tune list
+    out_has 'red?[31m?line'
+    run "$TRAINYARD" tune get
+    out_has 'red?[31m?line'
     run "$TRAINYARD" tune get nothere
     status 1
     err_has "there is no experiment 'nothere'"

@@ -47,6 +47,9 @@ class Arrays(Trained):
         near = users.nearest(users.vectors[3], 5)
         scores = near.vectors @ users.vectors[3]
         self.assertEqual(list(scores), sorted(scores, reverse=True))
+        for vector, k in ((users.vectors[3][:5], 5), ([float("nan")] * 16, 5), (users.vectors[3], -1)):
+            with self.assertRaisesRegex(trainyard.TrainyardError, "^nearest: "):
+                users.nearest(vector, k)
         with self.assertRaises(trainyard.CheckpointError) as caught:
             run.embeddings("uid")
         self.assertIn("there is no table 'uid'; there are age_emb, ", str(caught.exception))

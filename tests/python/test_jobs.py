@@ -72,6 +72,21 @@ class Jobs:
         _, out = self.fit(est, inputs={"train": "data/train.csv"})
         self.assertEqual(out, "a,b\n")
 
+    def test_numbers_of_any_size_arrive_and_what_is_no_description_is_told(self):
+        est = Estimator(command="echo $PAI_USER_ARGS", hyperparameters={"seed": 2**64, "big": -10**40, "n": 2**63}, session=self.session)
+        _, out = self.fit(est)
+        self.assertEqual(out, f"--seed {2**64} --big {-10**40} --n {2**63}\n")
+        for bad, text in (({"command": 5}, "command: a text or a list"), ({"instance_count": 0}, "instance_count: a number from 1 on"),
+                          ({"metric_definitions": {"a": "b"}}, "metric_definitions: a list of")):
+            with self.assertRaisesRegex(trainyard.ConfigError, text):
+                Estimator(**{"command": "true", **bad})
+        for inputs in (["x"], "x"):
+            with self.assertRaisesRegex(trainyard.ConfigError, "inputs: a dict of channels"):
+                est.fit(inputs=inputs)
+        for bad in ({"command": "echo a\0; echo b"}, {"command": "true", "hyperparameters": {"a\0": 1}}):
+            with self.assertRaisesRegex(trainyard.UsageError, "holds a NUL character"):
+                Estimator(session=self.session, **bad).fit()
+
     def test_a_failed_job_raises_with_the_reason_and_its_last_lines(self):
         est = Estimator(command="echo going down; exit 3", session=self.session)
         with self.assertRaises(UnexpectedStatusException) as caught:
@@ -98,7 +113,7 @@ class Jobs:
     def test_waiting_can_end_before_the_job(self):
         job = Estimator(command="sleep 600", session=self.session, grace="1s").fit(wait=False)
         for show in (False, True):
-            with self.assertRaises(JobError):
+            with self.assertRaisesRegex(JobError, "after 0.2 s"):
                 job.wait(show_logs=show, timeout=0.2)
         job.stop()
 
@@ -289,6 +304,20 @@ class AtAServer(Jobs, Case):
 
     def start(self):
         return Server(self.place)
+
+    def test_a_token_with_the_end_of_its_line_is_one_and_secrets_are_not_repeated(self):
+        os.environ["TRAINYARD_TOKEN"] = self.server.token + "\n"
+        self.assertEqual(TrainingJob.list(session=self.session), [])
+        os.environ["TRAINYARD_TOKEN"] = "secret\nX-More: y"
+        with self.assertRaisesRegex(trainyard.ServerError, "TRAINYARD_TOKEN holds a blank or a control character") as caught:
+            TrainingJob.list(session=self.session)
+        self.assertNotIn("secret", str(caught.exception))
+        os.environ["TRAINYARD_TOKEN"] = self.server.token
+        for url, text in ((self.server.url.replace("://", "://u:pw@"), "names a user or a password"),
+                          (self.server.url + "\r\nX: y", "holds a blank or a control character")):
+            with self.assertRaisesRegex(trainyard.ServerError, text) as caught:
+                TrainingJob.list(session=Session(server=url))
+            self.assertNotIn("pw", str(caught.exception))
 
     def tearDown(self):
         self.server.stop()

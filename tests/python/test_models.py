@@ -465,6 +465,33 @@ class Models(Case):
         for code in codes:
             self.assertEqual(said.get(code, said.get(code[:3])), errors.of_code(code).__name__, code)
 
+    def test_texts_of_the_user_are_not_reworded_and_end_nowhere(self):
+        with self.assertRaises(trainyard.TrainyardError) as caught:
+            trainyard.train(CONFIG, train="--model-dir=x/t.parquet", model_dir="run", show=False)
+        self.assertIn("'--model-dir=x/t.parquet'", str(caught.exception))
+        tables = [[{"a\0b": 1, "label": 0}], {"a\0b": [1], "label": [0]}]
+        if has("pandas", "pyarrow"):
+            import pandas
+            import pyarrow
+            tables += [pandas.DataFrame(tables[1]), pyarrow.table(tables[1])]
+            with self.assertRaisesRegex(trainyard.DataError, "data: "):
+                trainyard.init(pandas.DataFrame({"label": [0, 1], "n": [10**30, 10**31]}, dtype=object))
+        for table in tables:
+            with self.assertRaisesRegex(trainyard.TrainyardError, "a NUL character|a zero byte", msg=type(table).__name__):
+                trainyard.init(table)
+        cyclic = []
+        cyclic.append(cyclic)
+        run = self.train(rows(500, 1), rows(100, 2), set={"train_config.num_epochs": 1})
+        model = run.export("export")
+        with self.assertRaisesRegex(trainyard.DataError, "nested without an end"):
+            model.score([{**rows(1, 3)[0], "user_id": cyclic}])
+        for columns in (["a,b"], [" user_id "], [""]):
+            with self.assertRaisesRegex(trainyard.UsageError, "cannot be asked for"):
+                model.predict(rows(3, 3), columns=columns)
+        tuned = trainyard.train(CONFIG, train=rows(500, 1), eval=rows(100, 2), model_dir="tuned", fine_tune=run, show=False,
+                                set={**self.edits, "train_config.num_epochs": 1})
+        self.assertGreater(tuned.metrics["global_step"], 0)
+
     def test_options_that_are_arguments_are_refused(self):
         for call, text in ((lambda: trainyard.init(rows(300, 1), out="b.config"), "unknown option 'out', say path="),
                            (lambda: trainyard.train(CONFIG, train_input="a.csv"), "unknown option 'train_input', say train="),
@@ -583,9 +610,39 @@ class Models(Case):
         for name, data in kinds.items():
             self.assertEqual(list(model.score(data)["probs"]), want, name)
         self.assertEqual(list(model.score(table.to_batches()[0].slice(13, 100))["probs"]), want[13:113])
+
+        class Once:
+            """Gives one and the same stream."""
+            stream = table.__arrow_c_stream__()
+
+            def __arrow_c_stream__(self, requested_schema=None):
+                return self.stream
+        self.assertEqual(list(model.score(Once())["probs"]), want)
+        with self.assertRaisesRegex(trainyard.DataError, "rows were read already"):
+            model.score(Once())
         with self.assertRaises(trainyard.TrainyardError) as caught:
             model.score(table.set_column(0, "user_id", pyarrow.array([{"a": 1}] * 1000)))
         self.assertEqual(caught.exception.code, "E2031")
+
+    def test_training_that_a_signal_ended_and_rows_that_spoil_an_evaluation_are_told(self):
+        def end():
+            while not os.path.exists("run/run.json"):
+                time.sleep(0.02)
+            children = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True, check=False).stdout.split()
+            for child in children:
+                with contextlib.suppress(OSError), open(f"/proc/{child}/cmdline", encoding="utf-8") as f:
+                    if "--model-dir=run" in f.read():
+                        os.kill(int(child), signal.SIGTERM)
+
+        threading.Thread(target=end).start()
+        with self.assertWarnsRegex(UserWarning, r"stopped by a signal after \d+ steps; continue_=True goes on"):
+            self.train(rows(2000, 1), rows(100, 2), set={"train_config.num_epochs": 100000})
+        config = trainyard.init(rows(1000, 1), "plain.config", label="clicked", show=False)
+        run = trainyard.train(config, show=False, set={"train_config.num_epochs": 1})
+        self.write("bad.jsonl", "".join(json.dumps({**row, "price": 1e39 if i == 7 else 1.0}) + "\n" for i, row in enumerate(rows(20, 3))))
+        with self.assertRaisesRegex(trainyard.DataError, r"row 8 of 'bad.jsonl': .* feature 'price' is inf") as caught:
+            run.evaluate("bad.jsonl")
+        self.assertEqual(caught.exception.code, "E2017")
 
     def test_the_config_of_a_run_names_no_file_that_is_gone(self):
         config = trainyard.init(rows(2000, 1), "c.config", label="clicked", show=False)

@@ -392,6 +392,29 @@ class Experiments(Case):
             with self.assertRaisesRegex(trainyard.TrainyardError, text):
                 tune.Study({"x": {"_type": kind, "_value": value}})
 
+    def test_values_that_cannot_be_kept_are_told(self):
+        choices = [10**30, 2**64, 1.0, True, "a"]
+        with tune.Study({"c": {"_type": "choice", "_value": choices}}, tuner="GridSearch") as study:
+            self.assertEqual(sorted(map(repr, (study.ask().params["c"] for _ in choices))), sorted(map(repr, choices)))
+        with tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}) as study:
+            with self.assertRaisesRegex(trainyard.TuneError, "more than a float holds"):
+                study.ask().tell(10**400)
+        with self.assertRaisesRegex(trainyard.UsageError, "holds a NUL character"):
+            tune.Study({"a\0b": {"_type": "uniform", "_value": [0, 1]}})
+        e = self.experiment("echo a\0; echo b")
+        with self.assertRaisesRegex(trainyard.UsageError, "holds a NUL character"):
+            e.start()
+        self.write("deep.jsonl", "[" * 100000 + "\n")
+        with self.assertRaisesRegex(trainyard.TuneError, "is damaged, or no study"):
+            tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="deep.jsonl")
+        with self.assertRaisesRegex(trainyard.TuneError, "there is no experiment '--help'"):
+            tune.Experiment.load("--help")
+
+    def test_an_experiment_of_an_empty_space_whose_trials_fail_is_false(self):
+        e = self.experiment("false")
+        e.config.search_space = {}
+        self.assertFalse(self.run_quietly(e))
+
     def test_names_that_others_see_hold_no_control_characters(self):
         e = self.experiment("true")
         for name in ("\x1b[31mred", "two\nlines", "c1 \x9b31m"):
