@@ -3,6 +3,8 @@
 #ifndef CMD_TUNE_COMMON_H
 #define CMD_TUNE_COMMON_H
 
+#include <stdio.h>
+
 #include "base/opt.h"
 #include "cmd/job_common.h"
 #include "text/conf.h"
@@ -50,7 +52,7 @@ void tune_show(const struct experiment *e, const struct tune_at *at, size_t widt
                struct buf *b);
 /* The same again and again until nobody runs it: drawn over on a terminal, else a line
  * whenever something changed. */
-enum rc tune_watch(struct tune_at *at, struct err *err) MUST_CHECK;
+enum rc tune_watch(struct tune_at *at, FILE *to, struct err *err) MUST_CHECK;
 /* How it ended, on stderr; RC_INVAL (E4009) when it failed. */
 enum rc tune_outcome(const struct experiment *e, struct err *err) MUST_CHECK;
 

@@ -155,7 +155,7 @@ static enum rc wait_served(const struct job_where *w, const char *id, struct err
     struct experiment *e = NULL;
     enum rc rc = tune_at_open(w, NULL, id, &at, err);
     if (!rc)
-        rc = tune_watch(&at, err);
+        rc = tune_watch(&at, stderr, err); /* stdout has the id */
     if (!rc)
         rc = experiment_open(at.dir, &e, err);
     if (!rc)

@@ -74,7 +74,7 @@ static enum rc tune_get_command(const void *conf, const struct opt_args *args,
     buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = open_one(o, args, &at, &e, err);
     if (!rc && o->watch) {
-        rc = tune_watch(&at, err);
+        rc = tune_watch(&at, stdout, err);
     } else if (!rc) {
         if (o->as && !as_nni(e, at.alive, o->as, &b))
             rc = err_coded(err, RC_NOTFOUND, E4008,

@@ -6,6 +6,7 @@
  * is a line for each change.
  */
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/stop_signals.h"
 #include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
 #include "job/quote.h"
@@ -183,16 +185,16 @@ void tune_show(const struct experiment *e, const struct tune_at *at, size_t widt
         buf_printf(b, "folder      %s\n", e->dir);
 }
 
-static size_t tune_watch_columns(void)
+static size_t tune_watch_columns(FILE *to)
 {
     struct winsize w = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < 20)
+    if (ioctl(fileno(to), TIOCGWINSZ, &w) != 0 || w.ws_col < 20)
         return 80;
     return w.ws_col;
 }
 
 /* Each line over the old one, which may have been longer; then nothing below. */
-static void tune_watch_draw(const struct buf *text, size_t width)
+static void tune_watch_draw(FILE *to, const struct buf *text, size_t width)
 {
     struct buf b;
     struct str rest = str_of(text->p, text->n), line;
@@ -203,13 +205,13 @@ static void tune_watch_draw(const struct buf *text, size_t width)
         buf_puts(&b, "\033[K\n");
     }
     buf_puts(&b, "\033[J");
-    fputs(buf_str(&b), stdout);
-    fflush(stdout);
+    fputs(buf_str(&b), to);
+    fflush(to);
     buf_release(&b);
 }
 
 /* What changed, on one line. */
-static void tune_watch_say(const struct experiment *e, struct buf *last)
+static void tune_watch_say(FILE *to, const struct experiment *e, struct buf *last)
 {
     struct buf b;
     int64_t ended = 0;
@@ -226,20 +228,32 @@ static void tune_watch_say(const struct experiment *e, struct buf *last)
         buf_printf(&b, ", best %s (trial %jd)", value, (intmax_t)e->best);
     }
     if (strcmp(buf_str(&b), buf_str(last)) != 0)
-        printf("%s\n", buf_str(&b));
-    fflush(stdout);
+        fprintf(to, "%s\n", buf_str(&b));
+    fflush(to);
     buf_release(last);
     *last = b;
 }
 
-enum rc tune_watch(struct tune_at *at, struct err *err)
+/* A second, or until a signal asks to end. */
+static enum rc tune_watch_pause(const struct tune_at *at, int signals, struct err *err)
 {
-    bool terminal = isatty(STDOUT_FILENO), alive = true;
+    struct pollfd p = {.fd = signals, .events = POLLIN};
+    if (poll(&p, 1, 1000) > 0 && stop_signals_came(signals))
+        return err_set(err, RC_CANCELED,
+                       "stopped watching; the server goes on with experiment %s", at->id);
+    return RC_OK;
+}
+
+enum rc tune_watch(struct tune_at *at, FILE *to, struct err *err)
+{
+    bool terminal = isatty(fileno(to)), alive = true;
+    /* what was fetched from a server is removed at the end */
+    int signals = tune_at_served(at) ? stop_signals_watch() : -1;
     struct buf last;
     enum rc rc = RC_OK;
     buf_init(&last, CMD_TEXT_MAX);
     if (terminal)
-        fputs("\033[2J", stdout);
+        fputs("\033[2J", to);
     while (!rc && alive) {
         struct experiment *e = NULL;
         struct buf b;
@@ -249,17 +263,18 @@ enum rc tune_watch(struct tune_at *at, struct err *err)
             rc = tune_at_experiment(at, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {
-            tune_show(e, at, tune_watch_columns(), &b);
-            tune_watch_draw(&b, tune_watch_columns());
+            tune_show(e, at, tune_watch_columns(to), &b);
+            tune_watch_draw(to, &b, tune_watch_columns(to));
         } else if (!rc) {
-            tune_watch_say(e, &last);
+            tune_watch_say(to, e, &last);
         }
         buf_release(&b);
         experiment_close(e);
-        struct timespec second = {.tv_sec = 1};
         if (!rc && alive)
-            nanosleep(&second, NULL);
+            rc = tune_watch_pause(at, signals, err);
     }
+    if (signals >= 0)
+        close(signals);
     buf_release(&last);
     return rc;
 }

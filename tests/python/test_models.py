@@ -485,6 +485,8 @@ class Models(Case):
         model = run.export("export")
         with self.assertRaisesRegex(trainyard.DataError, "nested without an end"):
             model.score([{**rows(1, 3)[0], "user_id": cyclic}])
+        with self.assertRaisesRegex(trainyard.TrainyardError, "it is an export or a checkpoint"):
+            model.predict(rows(3, 3), output="export", overwrite=True)
         for columns in (["a,b"], [" user_id "], [""]):
             with self.assertRaisesRegex(trainyard.UsageError, "cannot be asked for"):
                 model.predict(rows(3, 3), columns=columns)

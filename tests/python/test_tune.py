@@ -133,9 +133,12 @@ class Experiments(Case):
                 e.config.max_trial_number = 2
                 return e
 
+            os.environ["TMPDIR"] = os.path.join(self.place, "tmp")
+            os.mkdir(os.environ["TMPDIR"])
             e = begun("sh trial.sh {{x}} 0")
-            with contextlib.redirect_stderr(io.StringIO()):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertTrue(e.run())
+            self.assertIn("DONE: 2 of 2 trials", said.getvalue())
             self.assertEqual((e.get_status(), len(e.list_trial_jobs())), ("DONE", 2))
             self.assertGreaterEqual(e.best()["value"], 0)
             self.assertEqual(len(e.to_study().trials), 2)
@@ -146,10 +149,11 @@ class Experiments(Case):
 
             long = begun("sh trial.sh {{x}} 60")
             with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(KeyboardInterrupt):
-                threading.Thread(target=self.interrupt, args=(said, "experiment ")).start()
+                threading.Thread(target=self.interrupt, args=(said, "RUNNING: 0 of 2")).start()
                 long.run()
             self.assertIn(f"experiment {long.id} was interrupted; resume() goes on", said.getvalue())
             self.assertEqual(long.get_status(), "STOPPED")
+            self.assertEqual(os.listdir(os.environ["TMPDIR"]), [], "nothing is left of what was fetched")
 
     @contextlib.contextmanager
     def served(self):

@@ -237,7 +237,14 @@ enum rc train_predict_output_open(struct train_predict_output *out,
                          "'%s' is a folder of an object store; name one object, such as "
                          "%s/out.parquet",
                          o->output, o->output);
-    rc = io_guard_dir(o->output, files, err);
+    char *manifest = fs_join(o->output, "manifest.json");
+    if (fs_exists(manifest))
+        rc = err_coded(err, RC_INVAL, E2013,
+                       "output '%s': it is an export or a checkpoint; use another output",
+                       o->output);
+    mem_free(manifest);
+    if (!rc)
+        rc = io_guard_dir(o->output, files, err);
     return rc ? rc : open_dir(out, err);
 }
 
