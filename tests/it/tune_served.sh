@@ -80,6 +80,11 @@ PY
     err_has "best of 3 trials"
     [ -e home/nni-experiments ] && fail "the client made an experiment of its own"
     [ -d "exps/$id" ] || fail "the server has none"
+    # Others see its name in lists.
+    curl -s -o .out -X POST -H "Authorization: Bearer $TRAINYARD_TOKEN" -H 'Content-Type: application/json' -d '{"settings": {"id": "x", "code_dir": "",
+        "name": "red\u001b[31m", "command": "true", "tuner": "Random", "tuner_args": {}, "concurrency": 1, "trials": 1,
+        "space": {"x": {"_type": "uniform", "_value": [0, 1]}}}}' "$url/api/v1/experiments"
+    out_has "a control character cannot be in it"
     run "$TRAINYARD" tune list
     out_has "$id    DONE                        3  3 "
     out_has "(ann)"

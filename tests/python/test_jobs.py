@@ -80,6 +80,9 @@ class Jobs:
                           ({"metric_definitions": {"a": "b"}}, "metric_definitions: a list of")):
             with self.assertRaisesRegex(trainyard.ConfigError, text):
                 Estimator(**{"command": "true", **bad})
+        os.makedirs("algorithms/boost/v1")
+        with self.assertRaisesRegex(trainyard.ConfigError, "algorithms/boost/v1/algorithm.json cannot be read"):
+            AlgorithmEstimator("boost", "v1", registry="algorithms", session=self.session)
         for inputs in (["x"], "x"):
             with self.assertRaisesRegex(trainyard.ConfigError, "inputs: a dict of channels"):
                 est.fit(inputs=inputs)
