@@ -8,7 +8,7 @@ import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, href, route } from "./router";
 import { duration, number, plain, value } from "./format";
-import { Ago, Command, Empty, Facts, Failure, Field, Loading, Page, State, Table, Tabs, sure, useAction } from "./ui";
+import { Ago, Command, Empty, Facts, Failure, Field, Loading, Page, State, Table, Tabs, saveFile, sure, useAction } from "./ui";
 import { Chart, type Curve } from "./chart";
 import { importance, TREES, type Importance } from "./forest";
 import { Bars, Parallel, Slice, Contour, type Axis } from "./plots";
@@ -408,11 +408,7 @@ function save(name: string, trials: Trial[]): void {
     return [x.trial, x.id, x.status, x.value, lasted(x) / 1000, ...names.map((n) => (typeof p[n] === "number" ? String(p[n]) : p[n]))].map(cell).join(",");
   });
   const text = [["trial", "id", "status", "value", "seconds", ...names].map(cell).join(","), ...rows].join("\n");
-  const a = document.createElement("a");
-  a.href = URL.createObjectURL(new Blob([text + "\n"], { type: "text/csv" }));
-  a.download = `${name}.csv`;
-  a.click();
-  URL.revokeObjectURL(a.href);
+  saveFile(`${name}.csv`, [text + "\n"], "text/csv");
 }
 
 const VIEWS = ["overview", "table", "history", "parallel", "slices", "contour", "importance", "intermediate", "durations", "pareto"] as const;

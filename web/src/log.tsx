@@ -8,49 +8,69 @@ import { pieces } from "./ansi";
 import { bytes } from "./format";
 import { t } from "./i18n";
 import { Logbook } from "./logbook";
-import { Failure, Loading } from "./ui";
+import { Failure, Loading, saveFile, useAction } from "./ui";
 
 const ROW = 18; // pixels
 const TALLEST = 12_000_000; // pixels; browsers know no taller element
 const FIRST = 512 * 1024; // bytes that are loaded at once
 const PART = 4 * 1024 * 1024;
 const WIDEST = 4000; // characters of a line that are shown
+const NEWLINE = 10;
 const BATCH = 50_000; // lines that a search reads before it lets others work
 
-async function part(path: string, offset: number, limit: number): Promise<{ data: Uint8Array; size: number; over: boolean }> {
+async function part(path: string, offset: number, limit: number): Promise<{ data: Uint8Array<ArrayBuffer>; size: number; next: number }> {
   const r = await request("GET", `${path}&offset=${offset}&limit=${limit}`);
-  return {
-    data: new Uint8Array(await r.arrayBuffer()),
-    size: Number(r.headers.get("Log-Size") ?? 0),
-    over: r.headers.get("Log-Over") === "true",
-  };
+  const data = new Uint8Array(await r.arrayBuffer());
+  return { data, size: Number(r.headers.get("Log-Size") ?? 0), next: Number(r.headers.get("Log-Next") ?? offset + data.length) };
 }
 
-/** All of the bytes, though an answer may have fewer than were asked for. */
+/**
+ * The bytes from `begin` to `end`, though an answer may have fewer than were asked for. Where output was dropped
+ * an answer begins with a line that says so; it counts once, where the gap begins.
+ */
 async function bytesOf(path: string, begin: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
-  let all = new Uint8Array();
-  while (begin + all.length < end) {
-    const { data } = await part(path, begin + all.length, end - begin - all.length);
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = begin; at < end;) {
+    const { data, next } = await part(path, at, end - at);
     if (!data.length) break;
-    all = joined(all, data);
+    const said = next === at + data.length ? 0 : data.indexOf(NEWLINE, 1) + 1;
+    if (said && at > begin) parts.push(data.subarray(0, said));
+    parts.push(data.subarray(said, Math.max(said, data.length - Math.max(0, next - end))));
+    at = next;
   }
-  return all;
+  return joined(parts);
 }
 
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a);
-  out.set(b, a.length);
+function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const out = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+  let at = 0;
+  for (const p of parts) {
+    out.set(p, at);
+    at += p.length;
+  }
   return out;
+}
+
+/** All of the log as a file; an answer of the server holds a part of it. */
+async function download(path: string, name: string): Promise<void> {
+  const { size } = await part(path, 0, 1);
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = 0; at < size;) {
+    const { data, next } = await part(path, at, PART);
+    if (!data.length) break;
+    parts.push(data);
+    at = next;
+  }
+  saveFile(name, parts, "text/plain");
 }
 
 /** Reads the end of the log, then follows it. */
 async function follow(path: string, book: Logbook, stop: AbortSignal, changed: () => void, ended: () => void): Promise<void> {
   const size = (await part(path, 0, 1)).size;
   const begin = Math.max(0, size - FIRST);
-  const head = await part(path, begin, FIRST);
+  const head = await bytesOf(path, begin, size);
   if (stop.aborted) return;
-  book.start(head.data, begin);
+  book.start(head, begin, size);
   changed();
   let wait = 0;
   let over = false;
@@ -72,11 +92,12 @@ async function follow(path: string, book: Logbook, stop: AbortSignal, changed: (
   if (over) ended();
 }
 
-function Line({ text, mark }: { text: string; mark: string }) {
+function Line({ text, mark, begun }: { text: string; mark: string; begun: boolean }) {
   const shown = text.length > WIDEST ? text.slice(0, WIDEST) : text;
   const cut = text.length - shown.length;
   return (
     <>
+      {begun && <span class="cut">{t("log.begun")} </span>}
       {pieces(shown).map((p, i) => <span class={p.cls} key={i}>{marked(p.text, mark)}</span>)}
       {cut > 0 && <span class="cut">{t("log.cut", { n: cut })}</span>}
     </>
@@ -117,6 +138,7 @@ export function LogView({ job, worker, attempt }: { job: string; worker: string;
   const [found, setFound] = useState<Found>({ of: "", rows: [] });
   const [at, setAt] = useState(0);
   const [error, setError] = useState<unknown>();
+  const { error: failed, busy, act } = useAction();
   const sticky = useRef(true);
   sticky.current = stick;
   const changed = useRef(0);
@@ -183,13 +205,8 @@ export function LogView({ job, worker, attempt }: { job: string; worker: string;
     const b = book.current;
     do {
       const before = b.count;
-      let data = new Uint8Array();
-      let begin = b.from;
-      do {
-        const end = begin;
-        begin = Math.max(0, end - PART);
-        data = joined(await bytesOf(path, begin, end), data);
-      } while (!b.prepend(data, begin));
+      const begin = Math.max(0, b.from - PART);
+      b.prepend(await bytesOf(path, begin, b.from), begin);
       if (pane.current && !stick) pane.current.scrollTop += ((b.count - before) * ROW) / scale;
       redraw((k) => k + 1);
     } while (all && b.from > 0);
@@ -198,7 +215,7 @@ export function LogView({ job, worker, attempt }: { job: string; worker: string;
   const rows = [];
   for (let i = first; i < last; i++) {
     const hit = found.rows[at] === i && found.of !== "";
-    rows.push(<div class={hit ? "row hit" : "row"} key={i}><Line text={book.current.line(i)} mark={found.of} /></div>);
+    rows.push(<div class={hit ? "row hit" : "row"} key={i}><Line text={book.current.line(i)} mark={found.of} begun={i === 0 && book.current.begun} /></div>);
   }
   return (
     <section class="log">
@@ -222,8 +239,9 @@ export function LogView({ job, worker, attempt }: { job: string; worker: string;
         )}
         <span class="dim" data-lines={n}>{t("log.lines", { n })}</span>
         <label class="check"><input type="checkbox" checked={stick} onChange={(e) => setStick(e.currentTarget.checked)} /> {t("log.follow")}</label>
-        <a class="button small" href={`api/v1${path}&limit=4194304`} download={`${job}-${worker}.${attempt}.log`}>{t("common.download")}</a>
+        <button type="button" class="small" disabled={busy} onClick={() => act(() => download(path, `${job}-${worker}.${attempt}.log`))}>{t("common.download")}</button>
       </div>
+      <Failure error={failed} />
       {!ready && <Loading />}
       <div class="log-pane" ref={pane} onScroll={scrolled} tabIndex={0} role="log" aria-live="off"
         aria-label={t("log.view", { worker, attempt })}>

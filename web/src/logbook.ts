@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of one log, as far as they were loaded: from byte `from` to byte `next`. Parts are
-// cut at line ends by their bytes, so a character is never split and a line never doubled.
+// cut at line ends by their bytes, so a character is never split and a line never doubled. Of a line
+// that is longer than a part the first one is only its end until what stands before it is loaded.
 const NEWLINE = 10;
+
+/** Where the first whole character begins: UTF-8 has at most three bytes behind the first of one. */
+function characterAt(data: Uint8Array): number {
+  let i = 0;
+  while (i < 3 && (data[i]! & 0xc0) === 0x80) i++;
+  return i;
+}
+
+/** Where the last whole character ends. */
+function wholeCharacters(data: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= data.length; back++) {
+    const c = data[data.length - back]!;
+    if (c < 0x80) return data.length;
+    if (c >= 0xc0) return data.length - (back < (c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2) ? back : 0);
+  }
+  return data.length;
+}
 
 export class Logbook {
   lines: string[] = [];
@@ -9,6 +27,8 @@ export class Logbook {
   open = "";
   from = 0;
   next = 0;
+  /** Whether the first line began before `from`. */
+  begun = false;
   #decoder = new TextDecoder();
 
   get count(): number {
@@ -32,28 +52,20 @@ export class Logbook {
     this.next = end;
   }
 
-  /** The beginning: bytes from `offset` on, of which an incomplete first line is left out. */
-  start(data: Uint8Array, offset: number): void {
-    const skip = offset > 0 ? data.indexOf(NEWLINE) + 1 : 0;
+  /** The bytes from `offset` to `to`, of which an incomplete first line is left out if another follows. */
+  start(data: Uint8Array, offset: number, to: number): void {
+    const skip = this.#first(data, offset);
     const last = data.lastIndexOf(NEWLINE) + 1;
-    if (offset > 0 && skip === 0) {
-      // one line, longer than what was asked for: its end comes by the stream
-      this.from = this.next = offset + data.length;
-      return;
-    }
+    const end = last > skip ? last : this.begun ? wholeCharacters(data) : skip;
     this.from = offset + skip;
-    this.next = offset + Math.max(last, skip);
-    this.lines = this.#split(data.subarray(skip, Math.max(last, skip)));
-    this.open = "";
+    this.next = to - (data.length - end);
+    this.lines = last > skip ? this.#split(data.subarray(skip, end)) : [];
+    this.open = last > skip ? "" : this.#decoder.decode(data.subarray(skip, end));
   }
 
-  /**
-   * What stands before the first line: bytes from `offset` to `from`. False: they hold no line
-   * end, and more of them are needed.
-   */
-  prepend(data: Uint8Array, offset: number): boolean {
-    const skip = offset > 0 ? data.indexOf(NEWLINE) + 1 : 0;
-    if (offset > 0 && (skip === 0 || skip === data.length)) return false;
+  /** What stands before the first line: bytes from `offset` to `from`; fewer where some were dropped. */
+  prepend(data: Uint8Array, offset: number): void {
+    const skip = this.#first(data, offset);
     const earlier = this.#split(data.subarray(skip));
     if (data.at(-1) !== NEWLINE && earlier.length) {
       // the first line began before what was loaded
@@ -63,7 +75,13 @@ export class Logbook {
     }
     this.from = offset + skip;
     this.lines = earlier.concat(this.lines);
-    return true;
+  }
+
+  /** How many bytes to leave out so that a line begins; of a line that is longer than all of `data` its end counts. */
+  #first(data: Uint8Array, offset: number): number {
+    const skip = offset > 0 ? data.indexOf(NEWLINE) + 1 : 0;
+    this.begun = offset > 0 && (skip === 0 || skip === data.length);
+    return this.begun ? characterAt(data) : skip;
   }
 
   #split(data: Uint8Array): string[] {

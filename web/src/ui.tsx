@@ -215,6 +215,15 @@ export function Question() {
   );
 }
 
+/** Gives the browser a file to keep. */
+export function saveFile(name: string, parts: BlobPart[], type: string): void {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(new Blob(parts, { type }));
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 60000); // the browser may ask where to keep it first
+}
+
 /** What an action of a button led to. */
 export function useAction(): { error: unknown; busy: boolean; act: (f: () => Promise<unknown>) => Promise<void> } {
   const [error, setError] = useState<unknown>();

@@ -157,6 +157,22 @@ const tasks = {
     await page.locator(".row.hit", { hasText: "line 765432 of the log" }).waitFor();
     await view("logs");
   },
+  async read_a_log_that_ends_with_a_long_line() {
+    const j = await yard.submit({ name: "long-line", command: "seq 1 9; head -c 10000000 /dev/zero | tr '\\0' w; echo; sleep 0.2; head -c 3000000 /dev/zero | tr '\\0' x" });
+    await yard.ended(j.id);
+    await open(`#/jobs/${j.id}?tab=logs`);
+    await page.locator(".row", { hasText: "the beginning of this line is not loaded" }).waitFor();
+    await page.locator(".row", { hasText: /xxxx.*more characters/ }).waitFor();
+    await see("The log is complete.");
+    await page.getByRole("button", { name: "Load the whole log" }).click();
+    await page.locator("[data-lines='11']").waitFor();
+    await page.locator(".row", { hasText: /^wwww.*… 9996000 more characters$/ }).waitFor();
+    await page.locator(".row", { hasText: /^xxxx.*… 2996000 more characters$/ }).waitFor();
+    await page.locator(".row", { hasText: /^9$/ }).waitFor();
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+    assert.equal(readFileSync(await file.path()).length, 13000019);
+    await accessible("a long line");
+  },
   async follow_a_log_through_a_restart_of_the_server() {
     const j = await yard.submit({ name: "ticks", command: "for i in $(seq 1 40); do echo tick $i; sleep 0.2; done" });
     await open(`#/jobs/${j.id}?tab=logs`);

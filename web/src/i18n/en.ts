@@ -130,6 +130,7 @@ export const en = {
   "log.lines": "{n} lines",
   "log.empty": "Nothing has been written yet.",
   "log.cut": "… {n} more characters",
+  "log.begun": "… the beginning of this line is not loaded",
   "log.over": "The log is complete.",
   "log.view": "Log of worker {worker}, attempt {attempt}",
   "create.title": "New job",

@@ -131,6 +131,7 @@ export const zh: Record<Key, string> = {
   "log.lines": "{n} 行",
   "log.empty": "还没有输出。",
   "log.cut": "…… 还有 {n} 个字符",
+  "log.begun": "……此行的开头尚未加载",
   "log.over": "日志已完整。",
   "log.view": "节点 {worker} 第 {attempt} 次尝试的日志",
   "create.title": "新建任务",
