@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread looks a few times a second at numbers that change with the lists: of the store in one
  * query, of directories less often. A listener whose number is old is resumed and reads the
- * new one; the others stay suspended and cost nothing.
+ * new one; the others stay suspended and cost nothing. Every other second it looks whether
+ * their tokens still count, and ends the answers of those that do not.
  */
 #include "http/changes.h"
 
@@ -17,11 +18,13 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "http/rights.h"
 #include "http/training.h"
 #include "job/state.h"
 
 #define TICK_NS 250000000
-#define DIRS_EVERY 4 /* ticks between looks at directories */
+#define DIRS_EVERY 4   /* ticks between looks at directories */
+#define RIGHTS_EVERY 8 /* and at who may */
 #define BEAT_NS (15 * CLOCK_SECOND)
 #define LAST_NS (300 * CLOCK_SECOND)
 #define EVENT_MAX 1024
@@ -36,7 +39,8 @@ struct listener {
     bool once;
     int64_t seen; /* number of the last event that it got; 0: none */
     int64_t opened, since;
-    bool waiting, done;
+    bool waiting, done, revoked;
+    char token[AUTH_NAME_SIZE];
     struct buf out;
     size_t sent;
 };
@@ -98,11 +102,25 @@ static void wake_those_who_should(struct http_changes *x)
 {
     int64_t now = clock_mono_ns();
     for (struct listener *l = x->first; l; l = l->next)
-        if (l->waiting && (x->closing || l->seen != x->number ||
+        if (l->waiting && (x->closing || l->revoked || l->seen != x->number ||
                            now - l->since > BEAT_NS || now - l->opened > LAST_NS)) {
             l->waiting = false;
             MHD_resume_connection(l->conn);
         }
+}
+
+/* A store that does not answer takes nobody's right away. The lock is held, but not while the
+ * store is asked.
+ */
+static void look_at_rights(struct http_changes *x)
+{
+    struct http_rights r;
+    pthread_mutex_unlock(&x->lock);
+    enum rc rc = http_rights_open(x->store, &r, NULL);
+    pthread_mutex_lock(&x->lock);
+    for (struct listener *l = x->first; l && !rc; l = l->next)
+        l->revoked |= !http_rights_holds(&r, l->token);
+    http_rights_close(&r);
 }
 
 static void *changes_watch(void *arg)
@@ -125,6 +143,8 @@ static void *changes_watch(void *arg)
             memcpy(x->now, now, sizeof(now));
             x->number++;
         }
+        if (tick % RIGHTS_EVERY == RIGHTS_EVERY - 1)
+            look_at_rights(x);
         wake_those_who_should(x);
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += TICK_NS;
@@ -160,7 +180,7 @@ static bool fill(struct listener *l)
     bool beat = l->since && now - l->since > BEAT_NS, wait = false;
     buf_clear(&l->out);
     l->sent = 0;
-    if (x->closing || now - l->opened > LAST_NS || (l->once && l->seen)) {
+    if (x->closing || l->revoked || now - l->opened > LAST_NS || (l->once && l->seen)) {
         l->done = true;
     } else if (x->number && l->seen != x->number) {
         buf_printf(&l->out, "id: %jd\nevent: changed\ndata: ", (intmax_t)x->number);
@@ -219,6 +239,7 @@ enum rc http_get_changes(struct http_call *c, struct err *err)
                            .conn = c->conn,
                            .once = !http_schema_bool(c->query, "follow", false),
                            .opened = clock_mono_ns()};
+    snprintf(l->token, sizeof(l->token), "%s", c->who.token);
     buf_init(&l->out, EVENT_MAX);
     buf_puts(&l->out, "retry: 2000\n\n");
     pthread_mutex_lock(&x->lock);

@@ -9,8 +9,8 @@
  * changes (schedules, models, datasets, people, quotas), experiments, training runs. The
  * first event comes at once, so that who comes back after a lost connection misses nothing. One
  * thread looks, however many wait, and only while somebody does; a page costs a connection
- * and some bytes. An answer ends after five minutes, so that a token that is no longer good
- * is noticed.
+ * and some bytes. An answer ends within seconds when its token is revoked or expires or its user
+ * is disabled, and after five minutes in any case.
  */
 #ifndef HTTP_CHANGES_H
 #define HTTP_CHANGES_H

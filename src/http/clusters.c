@@ -154,7 +154,23 @@ static void put_nodes(struct json_out *o, struct clusters *l)
     json_close(o, ']');
 }
 
-static void put_capacity(struct json_out *o, const char *dir)
+/* What jobs take of this machine itself; those in clusters take theirs elsewhere. */
+static void add_taken(const struct http_call *c, const struct store_jobs *jobs,
+                      struct backend_queue_need *taken)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct store_job *j = &jobs->at[i];
+        if (strcmp(j->node, c->place.node) != 0 || waits_for_a_place(j) ||
+            (strcmp(j->backend, "local") != 0 && strcmp(j->backend, "container") != 0))
+            continue;
+        taken->cpu_milli += j->cpu_milli;
+        taken->memory += j->memory;
+        taken->gpu += j->gpu;
+    }
+}
+
+static void put_capacity(struct json_out *o, const char *dir,
+                         const struct backend_queue_need *taken)
 {
     struct backend_queue_need total = {.cpu_milli = 0};
     if (!backend_capacity_read(dir, &total))
@@ -162,25 +178,33 @@ static void put_capacity(struct json_out *o, const char *dir)
     json_open(o, "capacity", '{');
     put_need(o, &total);
     json_close(o, '}');
+    json_open(o, "taken", '{');
+    put_need(o, taken);
+    json_close(o, '}');
 }
 
 enum rc http_get_clusters(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct clusters l = {.call = c};
+    struct backend_queue_need taken = {.cpu_milli = 0};
     struct store_filter f = {.states = job_live_states(), .limit = STORE_ROWS_MAX};
-    if (!http_role_sees_all(c->who.role)) {
+    enum rc rc = store_list(c->place.store, &f, &jobs, err);
+    if (!rc)
+        add_taken(c, &jobs, &taken);
+    if (!rc && !http_role_sees_all(c->who.role)) { /* of others only the sums are told */
+        store_jobs_release(&jobs);
         f.seen_by = c->who.name;
         f.seen_projects = c->who.projects;
+        rc = store_list(c->place.store, &f, &jobs, err);
     }
-    enum rc rc = store_list(c->place.store, &f, &jobs, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < jobs.n; i++)
         take_job(&l, &jobs.at[i]);
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "here", machine_of(c, c->place.node));
-    put_capacity(&c->json, c->place.dir);
+    put_capacity(&c->json, c->place.dir, &taken);
     put_use(&c->json, &l);
     put_nodes(&c->json, &l);
     json_put_bool(&c->json, "more", jobs.n == STORE_ROWS_MAX);

@@ -34,13 +34,29 @@ static const struct store_user *find_user(const struct http_rights *r, const cha
     return NULL;
 }
 
+/* The user of a token that still counts, and what both may; NULL: it does not. */
+static const struct store_user *holder_of(const struct http_rights *r, const char *token,
+                                          enum http_role *role)
+{
+    const struct store_token *t = find_token(r, token);
+    const struct store_user *u = t ? find_user(r, t->owner) : NULL;
+    if (!u || u->disabled || (t->expires && t->expires <= r->now) ||
+        !http_role_find(http_role_least(t->role, u->role), role))
+        return NULL;
+    return u;
+}
+
+bool http_rights_holds(const struct http_rights *r, const char *token)
+{
+    enum http_role role = ROLE_NONE;
+    return holder_of(r, token, &role) != NULL;
+}
+
 bool http_rights_sees(const struct http_rights *r, const struct http_rights_case *c)
 {
-    const struct store_token *t = find_token(r, c->token);
-    const struct store_user *u = t ? find_user(r, t->owner) : NULL;
     enum http_role role = ROLE_NONE;
-    if (!u || u->disabled || (t->expires && t->expires <= r->now) ||
-        !http_role_find(http_role_least(t->role, u->role), &role))
+    const struct store_user *u = holder_of(r, c->token, &role);
+    if (!u)
         return false;
     return http_role_sees_all(role) || strcmp(u->name, c->owner) == 0 ||
            (*c->project && store_user_in_project(u->projects, c->project, NULL));

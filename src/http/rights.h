@@ -23,6 +23,8 @@ struct http_rights_case {
 enum rc http_rights_open(struct store *s, struct http_rights *out,
                          struct err *err) MUST_CHECK;
 void http_rights_close(struct http_rights *r);
+/* The token is there and has not expired, and its user is not disabled. */
+bool http_rights_holds(const struct http_rights *r, const char *token);
 /* The token is there and has not expired, its user is not disabled, and the job is theirs, of
  * a project of theirs, or both are an admin's.
  */

@@ -94,6 +94,7 @@ static const struct http_schema_item Clusters_items[] = {
     ITEM(here, STRING, "this machine, likewise", MUST),
     ITEM(capacity, ONE, "of this machine; absent: nothing admits jobs here",
          .of = &http_schema_Capacity),
+    ITEM(taken, ONE, "of that by jobs, those of others too", .of = &http_schema_Capacity),
     ITEM(use, LIST, "of jobs that have not ended", .of = &http_schema_ClusterUse, MUST),
     ITEM(nodes, LIST, "by backend and name", .of = &http_schema_ClusterNode, MUST),
     ITEM(more, BOOL, "there are more jobs than were looked at", MUST),

@@ -632,10 +632,10 @@ a_policy_for_nobody_is_refused()
     finish
 }
 
-# A stream of a log lasts as long as the right to see it.
+# A stream of a log lasts as long as the right to see it, that of changes as long as its token.
 a_follower_who_may_not_any_more_hears_no_more()
 {
-    local id n pids=() tokens
+    local id n pids=() told=() tokens
     yard
     id=$(as "$bob" job submit --project ads -- 'echo first; while [ ! -e /ml/output/model/go ]; do sleep 0.2; done; echo later' 2>/dev/null)
     soon "the job runs" sh -c "TRAINYARD_TOKEN=$bob $TRAINYARD job logs $id | grep first"
@@ -643,12 +643,17 @@ a_follower_who_may_not_any_more_hears_no_more()
     for n in 4 0 1 2 3; do # the one that expires first
         curl -sN -H "Authorization: Bearer ${tokens[$n]}" "$url/api/v1/jobs/$id/logs/0?follow=true" >"stream-$n" &
         pids[$n]=$!
+        curl -sN -H "Authorization: Bearer ${tokens[$n]}" "$url/api/v1/changes?follow=true" >"changes-$n" &
+        told[$n]=$!
     done
     for i in 4 0 1 2 3; do soon "$i follows" grep -q first "stream-$i"; done
+    for i in 4 1 2 3; do soon "$i is told" grep -q "event: changed" "changes-$i"; done
     as "$admin" user update ann --no-projects
     as "$admin" user update vera --disable
     as "$admin" token delete "$(as "$admin" token list bob --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[1]["id"])')"
     for i in 0 1 2 4; do soon "stream $i ends" test ! -e "/proc/${pids[$i]}/fd/0"; done
+    for i in 1 2 4; do soon "changes of $i end" test ! -e "/proc/${told[$i]}/fd/0"; done
+    [ -e "/proc/${told[3]}/fd/0" ] || fail "bob is told no more"
     touch "yard/jobs/$id/ml/output/model/go"
     soon "bob goes on" grep -q later stream-3
     for i in 0 1 2 4; do grep -q later "stream-$i" && fail "stream $i went on"; done

@@ -7,6 +7,8 @@ export interface Session {
   name: string;
   role: "viewer" | "auditor" | "submitter" | "admin";
   projects: string[];
+  /** Those of them that are administered. */
+  leads: string[];
   csrf?: string;
   expires?: string;
   version: string;
@@ -38,6 +40,21 @@ export class ApiError extends Error {
 
 const BASE = "api/v1";
 
+/**
+ * A path of the API. Every value in it is one part of it, whatever it holds: what stands in an address that somebody
+ * sent, or in data, never leads a request elsewhere.
+ */
+export function pathOf(parts: TemplateStringsArray, ...values: (string | number)[]): string {
+  return parts.reduce((path, part, i) => path + encodeURIComponent(values[i - 1]!) + part);
+}
+
+/** The same for a link. Browsers resolve "..", however it is written, so none gets through. */
+export function address(path: string): string {
+  const base = new URL(BASE, document.baseURI).pathname;
+  if (new URL(BASE + path, document.baseURI).pathname !== base + path.split("?")[0]) throw new ApiError(404, "", path);
+  return BASE + path;
+}
+
 async function failure(r: Response): Promise<ApiError> {
   try {
     const body = await r.json();
@@ -53,9 +70,10 @@ export async function request(method: string, path: string, body?: unknown, stop
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const csrf = session.peek()?.csrf;
   if (method !== "GET" && csrf) headers["X-Trainyard-Csrf"] = csrf;
+  const to = address(path);
   let r: Response;
   try {
-    r = await fetch(`${BASE}${path}`, {
+    r = await fetch(to, {
       method,
       headers,
       credentials: "same-origin",
@@ -74,7 +92,9 @@ export async function request(method: string, path: string, body?: unknown, stop
 }
 
 export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
-  return (await request("GET", path, undefined, stop)).json() as Promise<T>;
+  const r = await request("GET", path, undefined, stop);
+  if (!r.headers.get("Content-Type")?.startsWith("application/json")) throw new ApiError(404, "", path); // a file
+  return r.json() as Promise<T>;
 }
 
 export async function getText(path: string): Promise<string> {
@@ -117,6 +137,13 @@ export async function closeSession(): Promise<void> {
 export function may(role: "submitter" | "admin"): boolean {
   const have = session.value?.role;
   return have === "admin" || (role === "submitter" && have === "submitter");
+}
+
+/** Whether something of `owner` is one's own to change. */
+export function mine(of: { owner?: string | undefined; project?: string | undefined }): boolean {
+  const s = session.value;
+  if (!s || !may("submitter")) return false;
+  return s.role === "admin" || of.owner === s.name || (!!of.project && s.leads.includes(of.project));
 }
 
 export interface StreamEvent {

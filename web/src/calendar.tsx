@@ -56,11 +56,35 @@ export function cronOf(line: string): Cron | undefined {
   };
 }
 
-function times(c: Cron): string {
-  const n = c.hours.size * c.minutes.size;
+/** A day as one number, and a minute of it: of the clock on the wall in a zone. */
+interface Moment {
+  day: number;
+  minute: number;
+}
+
+function dayOf(year: number, month: number, day: number): number {
+  return year * 10000 + month * 100 + day;
+}
+
+export function wallClock(millis: number, zone: string): Moment {
+  let format: Intl.DateTimeFormat;
+  const parts = { year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", hourCycle: "h23" } as const;
+  try {
+    format = new Intl.DateTimeFormat("en", { ...parts, timeZone: zone || "UTC" });
+  } catch {
+    format = new Intl.DateTimeFormat("en", parts); // a zone that the browser does not know
+  }
+  const of = Object.fromEntries(format.formatToParts(millis).map((p) => [p.type, Number(p.value)]));
+  return { day: dayOf(of.year!, of.month!, of.day!), minute: of.hour! * 60 + of.minute! };
+}
+
+/** The times of a day behind the minute `from`, the first of them by name; undefined: there is none. */
+export function times(c: Cron, from: number): string | undefined {
+  const all = [...c.hours].flatMap((h) => [...c.minutes].map((m) => h * 60 + m)).filter((v) => v > from).sort((a, b) => a - b);
   const two = (v: number) => String(v).padStart(2, "0");
-  const first = `${two(Math.min(...c.hours))}:${two(Math.min(...c.minutes))}`;
-  return n > 1 ? `${first} +${n - 1}` : first;
+  if (!all.length) return undefined;
+  const first = `${two(Math.floor(all[0]! / 60))}:${two(all[0]! % 60)}`;
+  return all.length > 1 ? `${first} +${all.length - 1}` : first;
 }
 
 export function Calendar({ schedules }: { schedules: { name: string; cron: string; zone: string; paused: boolean; stopped?: string; created?: string }[] }) {
@@ -69,7 +93,7 @@ export function Calendar({ schedules }: { schedules: { name: string; cron: strin
   const first = new Date(now.getFullYear(), now.getMonth() + ahead, 1);
   const days = new Date(first.getFullYear(), first.getMonth() + 1, 0).getDate();
   const lead = (first.getDay() + 6) % 7; // weeks begin on Monday
-  const active = schedules.filter((s) => !s.paused && !s.stopped).map((s) => ({ s, cron: cronOf(s.cron) })).filter((x) => x.cron);
+  const active = schedules.filter((s) => !s.paused && !s.stopped).map((s) => ({ s, cron: cronOf(s.cron), made: wallClock(ms(s.created), s.zone) })).filter((x) => x.cron);
   const title = first.toLocaleDateString(lang.value, { month: "long", year: "numeric" });
   const names = Array.from({ length: 7 }, (_, i) => new Date(2024, 0, 1 + i).toLocaleDateString(lang.value, { weekday: "short" }));
   return (
@@ -86,12 +110,15 @@ export function Calendar({ schedules }: { schedules: { name: string; cron: strin
         {Array.from({ length: days }, (_, i) => {
           const at = new Date(first.getFullYear(), first.getMonth(), i + 1);
           const today = at.toDateString() === now.toDateString();
-          const over = new Date(at.getFullYear(), at.getMonth(), at.getDate() + 1).getTime();
-          const due = active.filter((x) => x.cron!.day(at) && ms(x.s.created) < over);
+          const day = dayOf(at.getFullYear(), at.getMonth() + 1, at.getDate());
+          const due = active.flatMap(({ s, cron, made }) => {
+            const when = day >= made.day && cron!.day(at) && times(cron!, day === made.day ? made.minute : -1);
+            return when ? [{ s, when }] : [];
+          });
           return (
             <div key={i} class={today ? "today" : ""}>
               <strong>{i + 1}</strong>
-              {due.slice(0, 4).map(({ s, cron }) => <span class="plan" key={s.name} title={`${plain(s.cron)} ${plain(s.zone)}`}>{times(cron!)} {plain(s.name)}</span>)}
+              {due.slice(0, 4).map(({ s, when }) => <span class="plan" key={s.name} title={`${plain(s.cron)} ${plain(s.zone)}`}>{when} {plain(s.name)}</span>)}
               {due.length > 4 && <span class="plan dim">+{due.length - 4}</span>}
             </div>
           );

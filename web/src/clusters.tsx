@@ -25,6 +25,8 @@ interface Use extends Need {
 interface Clusters {
   here: string;
   capacity?: Need;
+  /** Of that, by everyone's jobs. */
+  taken?: Need;
   use: Use[];
   nodes: { backend: string; node: string; workers: number; jobs: string[] }[];
   more: boolean;
@@ -41,16 +43,14 @@ function Part({ label, taken, of, say }: { label: string; taken: number; of: num
   );
 }
 
-/** Jobs that take room on the machine itself; those in clusters take theirs elsewhere. */
 function Here({ c }: { c: Clusters }) {
-  if (!c.capacity) return <p class="dim">{t("cluster.noCapacity")}</p>;
-  const near = c.use.filter((u) => u.machine === c.here && (u.backend === "local" || u.backend === "container"));
-  const sum = (k: keyof Need) => near.reduce((n, u) => n + u[k], 0);
+  if (!c.capacity || !c.taken) return <p class="dim">{t("cluster.noCapacity")}</p>;
   return (
     <>
-      <Part label={t("usage.cpus")} taken={sum("cpu_milli")} of={c.capacity.cpu_milli} say={cores} />
-      <Part label={t("job.memory")} taken={sum("memory")} of={c.capacity.memory} say={bytes} />
-      {c.capacity.gpu > 0 && <Part label={t("job.gpu")} taken={sum("gpu")} of={c.capacity.gpu} say={number} />}
+      <p class="dim">{t("cluster.everyone")}</p>
+      <Part label={t("usage.cpus")} taken={c.taken.cpu_milli} of={c.capacity.cpu_milli} say={cores} />
+      <Part label={t("job.memory")} taken={c.taken.memory} of={c.capacity.memory} say={bytes} />
+      {c.capacity.gpu > 0 && <Part label={t("job.gpu")} taken={c.taken.gpu} of={c.capacity.gpu} say={number} />}
     </>
   );
 }

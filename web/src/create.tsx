@@ -2,7 +2,7 @@
 // A job by form. The server checks it as it checks a job of the command line; what it finds
 // stands at the field it is about. The command line that does the same is shown as one types.
 import { useState } from "preact/hooks";
-import { ApiError, send } from "./api";
+import { ApiError, may, send } from "./api";
 import { t, type Key } from "./i18n";
 import { go } from "./router";
 import { quoted } from "./format";
@@ -90,6 +90,7 @@ export function Create() {
       <textarea name={k} rows={rows} spellcheck={false} value={form[k]} onInput={set(k)} required={k === "command"} />
     </Field>
   );
+  if (!may("submitter")) return <Page title={t("create.title")}><p>{t("create.notYou")}</p></Page>;
   return (
     <Page title={t("create.title")}>
       <form class="form" onSubmit={submit}>

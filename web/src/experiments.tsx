@@ -2,7 +2,7 @@
 // Experiments: which there are, and one of them by NNI's views: the best trials, the table, the
 // history, parallel coordinates, slices, importance, intermediate results, durations.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, may, query, request, send } from "./api";
+import { get, mine, pathOf, query, request, send } from "./api";
 import { pieces } from "./ansi";
 import { t } from "./i18n";
 import { useLive } from "./live";
@@ -90,7 +90,7 @@ async function allTrials(id: string, stop: AbortSignal): Promise<Trial[]> {
   const out: Trial[] = [];
   let offset: number | undefined = 0;
   while (offset !== undefined && out.length < MOST) {
-    const page: { trials: Trial[]; next?: number } = await get(`/experiments/${encodeURIComponent(id)}/trials${query({ offset, limit: PAGE })}`, stop);
+    const page: { trials: Trial[]; next?: number } = await get(pathOf`/experiments/${id}/trials` + query({ offset, limit: PAGE }), stop);
     out.push(...page.trials);
     offset = page.next;
   }
@@ -124,13 +124,13 @@ function Limits({ e, changed }: { e: Experiment; changed: () => void }) {
   const submit = (ev: Event) => {
     ev.preventDefault();
     void act(async () => {
-      await send("POST", `/experiments/${encodeURIComponent(e.id)}/update`, form);
+      await send("POST", pathOf`/experiments/${e.id}/update`, form);
       setSaved(true);
       changed();
     });
   };
   const input = (k: keyof typeof form) => (
-    <input type="number" min={k === "concurrency" ? 1 : 0} value={form[k]} disabled={!may("submitter")}
+    <input type="number" min={k === "concurrency" ? 1 : 0} value={form[k]} disabled={!mine(e)}
       onInput={(ev) => { setSaved(false); setForm({ ...form, [k]: Number(ev.currentTarget.value) }); }} />
   );
   return (
@@ -140,7 +140,7 @@ function Limits({ e, changed }: { e: Experiment; changed: () => void }) {
       <Field label={t("exp.maxTrials")} hint={t("exp.unlimited")}>{input("max_trials")}</Field>
       <Field label={t("exp.maxTime")} hint={t("exp.unlimited")}>{input("max_seconds")}</Field>
       <Failure error={error} />
-      {may("submitter") && <button disabled={busy}>{t("common.save")}</button>} {saved && <span role="status">{t("exp.saved")}</span>}
+      {mine(e) && <button disabled={busy}>{t("common.save")}</button>} {saved && <span role="status">{t("exp.saved")}</span>}
     </form>
   );
 }
@@ -152,9 +152,9 @@ function oneLineEach(space: unknown): string {
 }
 
 /** Another search space, as in an NNI file; what was tried stays. */
-function Space({ e }: { e: string }) {
-  const path = `/experiments/${encodeURIComponent(e)}`;
-  const settings = useLive<{ space?: unknown }>((stop) => get(`${path}/settings`, stop), [e], 0);
+function Space({ e }: { e: Experiment }) {
+  const path = pathOf`/experiments/${e.id}`;
+  const settings = useLive<{ space?: unknown }>((stop) => get(`${path}/settings`, stop), [e.id], 0);
   const [text, setText] = useState<string>();
   const [wrong, setWrong] = useState("");
   const [saved, setSaved] = useState(false);
@@ -168,7 +168,7 @@ function Space({ e }: { e: string }) {
       space = JSON.parse(shown);
       setWrong("");
     } catch (x) {
-      setWrong(String(x));
+      setWrong(t("common.noJson", { why: String(x) }));
       return;
     }
     void act(async () => {
@@ -179,11 +179,11 @@ function Space({ e }: { e: string }) {
   return (
     <form class="card" onSubmit={submit}>
       <Field label={t("exp.space")} hint={t("exp.spaceHint")} {...(wrong ? { error: wrong } : {})}>
-        <textarea rows={8} spellcheck={false} readOnly={!may("submitter")} value={shown}
+        <textarea rows={8} spellcheck={false} readOnly={!mine(e)} value={shown}
           onInput={(ev) => { setSaved(false); setText(ev.currentTarget.value); }} />
       </Field>
       <Failure error={error} />
-      {may("submitter") && <button disabled={busy || text === undefined}>{t("common.save")}</button>} {saved && <span role="status">{t("exp.saved")}</span>}
+      {mine(e) && <button disabled={busy || text === undefined}>{t("common.save")}</button>} {saved && <span role="status">{t("exp.saved")}</span>}
     </form>
   );
 }
@@ -196,7 +196,7 @@ function trialName(x: Trial, e: Experiment) {
 
 /** What a trial printed, by parts until nothing more comes. */
 function TrialLog({ e, trial }: { e: string; trial: string }) {
-  const path = `/experiments/${encodeURIComponent(e)}/trials/${encodeURIComponent(trial)}`;
+  const path = pathOf`/experiments/${e}/trials/${trial}`;
   const live = useLive<string>((stop) => request("GET", `${path}/log?offset=0`, undefined, stop).then((r) => r.text()), [path], 0);
   const about = useLive<Trial>((stop) => get(path, stop), [path], 0);
   return (
@@ -220,7 +220,9 @@ function parametersText(x: Trial): string {
 }
 
 function Overview({ e, s, changed }: { e: Experiment; s: Study; changed: () => void }) {
-  const best = [...s.done].sort((a, b) => s.better(b.value!) - s.better(a.value!)).slice(0, 10);
+  const front = e.best?.front && new Set(e.best.front.map((f) => f.trial));
+  const best = (front ? s.done.filter((x) => front.has(x.trial)) : [...s.done].sort((a, b) => s.better(b.value!) - s.better(a.value!))).slice(0, 10);
+  const goals = front ? Object.keys(best[0]?.values ?? {}) : [];
   return (
     <div class="columns">
       <div>
@@ -229,22 +231,23 @@ function Overview({ e, s, changed }: { e: Experiment; s: Study; changed: () => v
           {e.error && <p class="failure">{t("exp.error")}: {plain(e.error)}</p>}
           {e.held && <p class="failure">{plain(e.held)}</p>}
           <Facts rows={[
-            [t("exp.best"), <strong>{number(best[0]?.value ?? e.best?.value)}</strong>],
-            [s.least ? t("exp.minimize") : t("exp.maximize"), plain(e.tuner)],
+            [t("exp.best"), <strong>{front ? bestOf(e) : number(best[0]?.value ?? e.best?.value)}</strong>],
+            [front ? t("exp.tuner") : s.least ? t("exp.minimize") : t("exp.maximize"), plain(e.tuner)],
             [t("exp.seconds"), duration(e.seconds * 1000)],
             [t("exp.trials"), Object.entries(e.trials).filter(([, n]) => n > 0).map(([k, n]) => <span class="pair"><State of={k} /> {n}</span>)],
             [t("exp.directory"), <code>{plain(e.dir)}</code>],
           ]} />
         </section>
         <Limits e={e} changed={changed} key={e.id} />
-        <Space e={e.id} key={`space ${e.id}`} />
+        <Space e={e} key={`space ${e.id}`} />
       </div>
       <section class="card">
         <h2>{t("exp.topTrials")}</h2>
+        {front && <p class="dim">{t("exp.frontHint")}</p>}
         {!best.length && <p class="dim">{t("exp.noResults")}</p>}
         {best.length > 0 && (
-          <Table label={t("exp.topTrials")} head={[t("exp.trial"), t("exp.result"), t("common.duration"), t("common.parameters")]}>
-            {best.map((x) => <tr key={x.id}><td class="num">{trialName(x, e)}</td><td class="num">{number(x.value)}</td><td class="num">{duration(lasted(x))}</td><td class="mono small">{plain(parametersText(x))}</td></tr>)}
+          <Table label={t("exp.topTrials")} head={[t("exp.trial"), t("common.state"), ...(goals.length ? goals.map(plain) : [t("exp.result")]), t("common.duration"), t("common.parameters")]}>
+            {best.map((x) => <tr key={x.id}><td class="num">{trialName(x, e)}</td><td title={plain(x.message)}><State of={x.status} /></td>{goals.length ? goals.map((g) => <td class="num" key={g}>{number(x.values?.[g])}</td>) : <td class="num">{number(x.value)}</td>}<td class="num">{duration(lasted(x))}</td><td class="mono small">{plain(parametersText(x))}</td></tr>)}
           </Table>
         )}
       </section>
@@ -301,8 +304,8 @@ function Trials({ e, s, changed }: { e: Experiment; s: Study; changed: () => voi
               <td class="num">{trialName(x, e)}</td><td class="mono">{x.id}</td><td title={plain(x.message)}><State of={x.status} /></td>
               <td class="num">{number(x.value)}</td><td class="num">{duration(lasted(x))}</td>
               {columns.map((n) => <td class="num" key={n}>{p[n] === undefined ? "–" : plain(value(p[n]))}</td>)}
-              <td>{x.status === "RUNNING" && may("submitter") && (
-                <button type="button" class="small danger" aria-label={t("exp.stopTrial", { n: x.trial })} onClick={() => act(async () => { await send("POST", `/experiments/${encodeURIComponent(e.id)}/trials/${x.id}/stop`); changed(); })}>{t("exp.stop")}</button>
+              <td>{x.status === "RUNNING" && mine(e) && (
+                <button type="button" class="small danger" aria-label={t("exp.stopTrial", { n: x.trial })} onClick={() => act(async () => { await send("POST", pathOf`/experiments/${e.id}/trials/${x.id}/stop`); changed(); })}>{t("exp.stop")}</button>
               )}</td>
             </tr>
           );
@@ -335,9 +338,9 @@ function Coordinates({ s }: { s: Study }) {
     <>
       <Parallel axes={axes} trials={s.done} better={s.better} choose={setChosen} />
       <p role="status">{t("exp.chosen", { n: chosen.length, m: s.done.length })}</p>
-      <Table label={t("exp.table")} head={[t("exp.trial"), t("exp.result"), t("common.parameters")]}>
+      <Table label={t("exp.table")} head={[t("exp.trial"), t("common.state"), t("exp.result"), t("common.parameters")]}>
         {[...chosen].sort((a, b) => s.better(b.value!) - s.better(a.value!)).slice(0, 20).map((x) => (
-          <tr key={x.id}><td class="num">{x.trial}</td><td class="num">{number(x.value)}</td><td class="mono small">{plain(parametersText(x))}</td></tr>
+          <tr key={x.id}><td class="num">{x.trial}</td><td><State of={x.status} /></td><td class="num">{number(x.value)}</td><td class="mono small">{plain(parametersText(x))}</td></tr>
         ))}
       </Table>
     </>
@@ -388,7 +391,7 @@ function Intermediate({ s }: { s: Study }) {
   const curves = useMemo((): Curve[] => s.trials.filter((x) => x.intermediate.length > 1)
     .sort((a, b) => s.better(b.value ?? 0) - s.better(a.value ?? 0)).slice(0, 50)
     .map((x) => ({ label: `${t("exp.trial")} ${x.trial}`, x: x.intermediate.map((_, i) => i), y: x.intermediate })), [s]);
-  if (!curves.length) return <p class="dim">{t("exp.noResults")}</p>;
+  if (!curves.length) return <p class="dim">{t(s.done.length ? "exp.noIntermediate" : "exp.noResults")}</p>;
   return <Chart name={t("exp.intermediate")} curves={curves} look={{ height: 380 }} />;
 }
 
@@ -415,7 +418,7 @@ const VIEWS = ["overview", "table", "history", "parallel", "slices", "contour", 
 type View = (typeof VIEWS)[number];
 
 export function ExperimentPage({ id }: { id: string }) {
-  const path = `/experiments/${encodeURIComponent(id)}`;
+  const path = pathOf`/experiments/${id}`;
   const pace = (e: { status: string }) => (LIVE.includes(e.status) ? EVERY : 0);
   const live = useLive<Experiment>((stop) => get(path, stop), [id], pace, "experiments");
   const e = live.data;
@@ -435,8 +438,8 @@ export function ExperimentPage({ id }: { id: string }) {
     <Page title={plain(e.name) || e.id} sub={<><State of={e.status} /> <span class="mono dim">{e.id}</span></>}
       actions={<>
         <button type="button" onClick={() => save(e.id, s.trials)} disabled={!s.trials.length}>{t("exp.export")}</button>
-        {may("submitter") && e.managed && <button type="button" class="danger" disabled={busy} onClick={stop}>{t("exp.stop")}</button>}
-        {may("submitter") && !e.managed && e.status !== "DONE" && <button type="button" disabled={busy} onClick={() => post("resume")}>{t("exp.resume")}</button>}
+        {mine(e) && e.managed && <button type="button" class="danger" disabled={busy} onClick={stop}>{t("exp.stop")}</button>}
+        {mine(e) && !e.managed && e.status !== "DONE" && <button type="button" disabled={busy} onClick={() => post("resume")}>{t("exp.resume")}</button>}
       </>}>
       <Failure error={error ?? trials.error} />
       <Tabs label={plain(e.name)} now={view} choose={(k) => go(["experiments", id], { tab: k === "overview" ? undefined : k })}

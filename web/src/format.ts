@@ -36,6 +36,7 @@ export function cores(milli: number): string {
 /** Six digits that count; what is not a number is a dash. */
 export function number(v: number | null | undefined): string {
   if (v === null || v === undefined || Number.isNaN(v)) return "–";
+  if (v === 0) return "0"; // of either sign
   if (Number.isInteger(v) && Math.abs(v) < 1e15) return v.toLocaleString(lang.value);
   const size = Math.abs(v);
   if (size >= 1e6 || size < 1e-4) return v.toExponential(3);
@@ -49,12 +50,12 @@ export function few(v: number): string {
 
 export function stamp(millis: number): string {
   return millis
-    ? new Date(millis).toLocaleString(lang.value, { dateStyle: "medium", timeStyle: "medium" })
+    ? new Date(millis).toLocaleString(lang.value, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
     : "–";
 }
 
 export function clock(millis: number): string {
-  return new Date(millis).toLocaleTimeString(lang.value, { hour12: false });
+  return new Date(millis).toLocaleTimeString(lang.value, { hourCycle: "h23" });
 }
 
 export function value(v: unknown): string {

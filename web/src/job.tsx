@@ -2,7 +2,7 @@
 // One job: what became of it, its workers, logs, curves, files, and what can be done with it.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, getText, may, query, send } from "./api";
+import { ApiError, address, get, getText, may, pathOf, query, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, href, route, setQuery } from "./router";
@@ -67,7 +67,7 @@ function pace(j: { state: string }): number {
 function Buttons({ job, changed }: { job: JobDetail; changed: () => void }) {
   const { error, busy, act } = useAction();
   const [script, setScript] = useState("");
-  const path = `/jobs/${job.id}`;
+  const path = pathOf`/jobs/${job.id}`;
   const over = ENDED.includes(job.state);
   const post = (what: string) => act(async () => {
     await send("POST", `${path}/${what}`, what === "stop" ? {} : undefined);
@@ -105,7 +105,7 @@ function eventText(e: JobEvent): string {
 }
 
 function Timeline({ id, pace: every }: { id: string; pace: number }) {
-  const list = useLive<{ events: JobEvent[] }>((stop) => get(`/jobs/${id}/events?limit=1000`, stop), [id, every], every);
+  const list = useLive<{ events: JobEvent[] }>((stop) => get(pathOf`/jobs/${id}/events?limit=1000`, stop), [id, every], every);
   const events = (list.data?.events ?? []).filter((e) => e.type !== "Progress");
   return (
     <section class="card">
@@ -152,7 +152,7 @@ function Workers({ job }: { job: JobDetail }) {
 }
 
 function Overview({ job }: { job: JobDetail }) {
-  const why = useLive<{ why: string }>((stop) => get(`/jobs/${job.id}/why`, stop), [job.id, job.state, job.reason], pace(job));
+  const why = useLive<{ why: string }>((stop) => get(pathOf`/jobs/${job.id}/why`, stop), [job.id, job.state, job.reason], pace(job));
   const s = job.status;
   const percent = s.percent ?? -1;
   return (
@@ -202,7 +202,7 @@ function commandOf(spec: Record<string, unknown>): string {
 }
 
 function Logs({ job }: { job: JobDetail }) {
-  const logs = useLive<{ logs: { log: string; attempt: number; bytes: number }[] }>((stop) => get(`/jobs/${job.id}/logs`, stop), [job.id, job.attempt, job.state], 0);
+  const logs = useLive<{ logs: { log: string; attempt: number; bytes: number }[] }>((stop) => get(pathOf`/jobs/${job.id}/logs`, stop), [job.id, job.attempt, job.state], 0);
   const q = route.value.query;
   const all = logs.data?.logs ?? [];
   const worker = q.get("worker") ?? all.find((l) => l.log !== "prepare")?.log ?? "0";
@@ -227,7 +227,7 @@ function Logs({ job }: { job: JobDetail }) {
 
 function outputAddress(id: string, o: Output): string {
   const name = o.path_hex ? { path_hex: o.path_hex } : { path: o.path };
-  return `api/v1/jobs/${id}/outputs/${encodeURIComponent(o.channel)}${query(name)}`;
+  return address(pathOf`/jobs/${id}/outputs/${o.channel}` + query(name));
 }
 
 /** Names a channel of the outputs as a model, or as the next version of one. */
@@ -259,7 +259,7 @@ function Register({ job, outputs }: { job: JobDetail; outputs: Output[] }) {
 }
 
 function Files({ job }: { job: JobDetail }) {
-  const list = useLive<{ outputs: Output[] }>((stop) => get(`/jobs/${job.id}/outputs`, stop), [job.id, job.state], pace(job));
+  const list = useLive<{ outputs: Output[] }>((stop) => get(pathOf`/jobs/${job.id}/outputs`, stop), [job.id, job.state], pace(job));
   const inputs = Object.entries((job.spec.input as Record<string, unknown> | undefined) ?? {});
   const data = Array.isArray(job.spec.data) ? (job.spec.data as unknown[]) : [];
   const outputs = list.data?.outputs ?? [];
@@ -300,7 +300,11 @@ function Files({ job }: { job: JobDetail }) {
 type Tab = "overview" | "logs" | "metrics" | "training" | "files" | "spec";
 
 export function JobPage({ id }: { id: string }) {
-  const live = useLive<JobDetail>((stop) => get(`/jobs/${id}`, stop), [id], pace);
+  const live = useLive<JobDetail>(async (stop) => {
+    const j = await get<JobDetail>(pathOf`/jobs/${id}`, stop);
+    if (j.id !== id) throw new ApiError(404, "", id);
+    return j;
+  }, [id], pace);
   const job = live.data;
   const tab = (route.value.query.get("tab") ?? "overview") as Tab;
   if (!job) return live.error ? <Failure error={live.error} /> : <Loading />;

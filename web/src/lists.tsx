@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets, schedules, quotas and usage: tables of what the server keeps.
 import { useState } from "preact/hooks";
-import { ApiError, get, may, send } from "./api";
+import { ApiError, get, may, mine, pathOf, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href } from "./router";
@@ -19,17 +19,20 @@ interface Dataset {
   created: string;
 }
 
-const NEW = { name: "", path: "", mount: "/mnt/data", type: "local", writable: false };
+const NEW = { name: "", path: "", mount: "/mnt/data", writable: false };
+/** Directories of the server are for admins to name. */
+const types = () => (may("admin") ? ["local", "nas", "s3", "oss", "odps"] : ["s3", "oss", "odps"]);
 
 function NewDataset({ made }: { made: () => void }) {
-  const [form, setForm] = useState(NEW);
+  const blank = { ...NEW, type: types()[0]! };
+  const [form, setForm] = useState(blank);
   const { error, busy, act } = useAction();
   const submit = (e: Event) => {
     e.preventDefault();
     void act(async () => {
       const { writable, ...rest } = form;
       await send("POST", "/datasets", writable ? form : rest);
-      setForm(NEW);
+      setForm(blank);
       made();
     });
   };
@@ -41,11 +44,11 @@ function NewDataset({ made }: { made: () => void }) {
       <h2>{t("data.new")}</h2>
       <div class="grid">
         <Field label={t("common.name")} {...at("name")}><input name="name" value={form.name} onInput={set("name")} required /></Field>
-        <Field label={t("data.type")} {...at("type")}><select name="type" value={form.type} onChange={set("type")}>{["local", "nas", "s3", "oss", "odps"].map((k) => <option key={k}>{k}</option>)}</select></Field>
-        <Field label={t("data.uri")} hint={t("data.pathHint")} {...at("path")}><input name="path" value={form.path} onInput={set("path")} required /></Field>
+        <Field label={t("data.type")} {...at("type")}><select name="type" value={form.type} onChange={set("type")}>{types().map((k) => <option key={k}>{k}</option>)}</select></Field>
+        <Field label={t("data.uri")} hint={t(may("admin") ? "data.pathHint" : "data.uriHint")} {...at("path")}><input name="path" value={form.path} onInput={set("path")} required /></Field>
         <Field label={t("data.mount")} {...at("mount")}><input name="mount" value={form.mount} onInput={set("mount")} /></Field>
       </div>
-      <label class="check"><input type="checkbox" checked={form.writable} onChange={(e) => setForm({ ...form, writable: e.currentTarget.checked })} /> {t("data.writable")}</label>
+      {may("admin") && <label class="check"><input type="checkbox" checked={form.writable} onChange={(e) => setForm({ ...form, writable: e.currentTarget.checked })} /> {t("data.writable")}</label>}
       <Failure error={error} />
       <p><button disabled={busy}>{t("data.create")}</button></p>
     </form>
@@ -55,7 +58,7 @@ function NewDataset({ made }: { made: () => void }) {
 function DeleteDataset({ name, gone }: { name: string; gone: () => void }) {
   const { error, busy, act } = useAction();
   const ask = async () => (await sure(t("data.deleteSure", { name: plain(name) }))) && act(async () => {
-    await send("DELETE", `/datasets/${encodeURIComponent(name)}`);
+    await send("DELETE", pathOf`/datasets/${name}`);
     gone();
   });
   return <><button type="button" class="small" disabled={busy} onClick={ask} aria-label={t("data.delete", { name: plain(name) })}>{t("job.delete")}</button><Failure error={error} /></>;
@@ -75,7 +78,7 @@ export function Datasets() {
             <tr key={d.id}>
               <td>{plain(d.name)}<div class="dim mono">{d.id}</div></td><td>{plain(d.type)}</td><td class="mono">{plain(d.path)}</td>
               <td class="mono">{plain(d.mount)}</td><td>{plain(d.owner ?? "")}</td><td class="num"><Ago at={ms(d.created)} /></td>
-              <td>{may("submitter") && <DeleteDataset name={d.name} gone={list.reload} />}</td>
+              <td>{mine({ owner: d.owner }) && <DeleteDataset name={d.name} gone={list.reload} />}</td>
             </tr>
           ))}
         </Table>
@@ -95,6 +98,7 @@ interface Run {
 interface Schedule {
   name: string;
   owner: string;
+  project: string;
   cron: string;
   zone: string;
   paused: boolean;
@@ -107,7 +111,7 @@ interface Schedule {
 function ScheduleRow({ s, changed }: { s: Schedule; changed: () => void }) {
   const [runs, setRuns] = useState<Run[]>();
   const { error, busy, act } = useAction();
-  const path = `/schedules/${encodeURIComponent(s.name)}`;
+  const path = pathOf`/schedules/${s.name}`;
   const post = (what: string) => act(async () => {
     await send("POST", `${path}/${what}`, what === "run" ? {} : undefined);
     changed();
@@ -123,8 +127,8 @@ function ScheduleRow({ s, changed }: { s: Schedule; changed: () => void }) {
         <td>{plain(s.owner)}</td>
         <td class="actions">
           <button type="button" class="small" aria-expanded={runs !== undefined} onClick={show}>{t("sched.runs")}</button>
-          {may("submitter") && <button type="button" class="small" disabled={busy} onClick={() => post(s.paused ? "resume" : "pause")}>{s.paused ? t("sched.resume") : t("sched.pause")}</button>}
-          {may("submitter") && <button type="button" class="small" disabled={busy} onClick={() => post("run")}>{t("sched.run")}</button>}
+          {mine(s) && <button type="button" class="small" disabled={busy} onClick={() => post(s.paused ? "resume" : "pause")}>{s.paused ? t("sched.resume") : t("sched.pause")}</button>}
+          {mine(s) && <button type="button" class="small" disabled={busy} onClick={() => post("run")}>{t("sched.run")}</button>}
         </td>
       </tr>
       {(runs || !!error) && (
@@ -152,7 +156,7 @@ export function Schedules() {
           {all.map((s) => <ScheduleRow key={s.name} s={s} changed={list.reload} />)}
         </Table>
       )}
-      {all.length > 0 && <Calendar schedules={all} />}
+      {all.length > 0 && <div class="spaced"><Calendar schedules={all} /></div>}
     </Page>
   );
 }

@@ -80,7 +80,12 @@ export function useLive<T>(load: (stop: AbortSignal) => Promise<T>, keys: unknow
       } catch (e) {
         if (stop.signal.aborted) return;
         if (e instanceof ApiError && e.status < 500 && e.status !== 429) setState((s) => ({ ...s, error: e }));
-        else timer = window.setTimeout(ask, (wait = Math.min(SLOWEST, wait * 2 || 500)));
+        else {
+          const again = wait > 0;
+          timer = window.setTimeout(ask, (wait = Math.min(SLOWEST, wait * 2 || 500)));
+          // what was shown is worth more than a word on one answer that failed
+          if (e instanceof ApiError) setState((s) => (s.data === undefined || again ? { ...s, error: e } : s));
+        }
       }
     };
     const told = (now: Record<Topic, string> | undefined) => {

@@ -3,7 +3,7 @@
 // parts are loaded when they are asked for, later ones come by a stream that goes on behind
 // the last byte it had, also after the server was away.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { request, stream } from "./api";
+import { pathOf, request, stream } from "./api";
 import { pieces } from "./ansi";
 import { bytes } from "./format";
 import { t } from "./i18n";
@@ -126,7 +126,7 @@ async function find(book: Logbook, text: string, stop: AbortSignal): Promise<num
 }
 
 export function LogView({ job, worker, attempt }: { job: string; worker: string; attempt: number }) {
-  const path = `/jobs/${job}/logs/${worker}?attempt=${attempt}`;
+  const path = pathOf`/jobs/${job}/logs/${worker}?attempt=${attempt}`;
   const book = useRef(new Logbook());
   const pane = useRef<HTMLDivElement>(null);
   const [, redraw] = useState(0);

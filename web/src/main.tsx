@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of the page: who is logged in, where one can go, where one is.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import "@preact/signals";
 import { closeSession, loadSession, online, session } from "./api";
 import { lang, switchLanguage, t, type Key } from "./i18n";
 import { href, route } from "./router";
 import { switchTheme, theme } from "./theme";
-import { Failure, Loading, Question } from "./ui";
+import { Failure, Loading, Page, Question } from "./ui";
 import { Login, useCode, useLink } from "./login";
 import { Jobs } from "./jobs";
 import { JobPage } from "./job";
@@ -54,16 +54,16 @@ function View() {
     case "usage":
       return <Usage />;
     default:
-      return <p>{t("common.notFound")}</p>;
+      return <Page title={t("common.nothing")}><p>{t("common.notFound")}</p></Page>;
   }
 }
 
 function Frame() {
   const first = route.value.parts[0] ?? "jobs";
   const here = first === "serving" ? "models" : first;
-  useEffect(() => {
-    document.title = `${t(SECTIONS.find(([k]) => k === here)?.[1] ?? "app.name")} · Trainyard`;
-  }, [here, lang.value]);
+  useLayoutEffect(() => { // until the page knows what it shows
+    document.title = `${t(SECTIONS.find(([k]) => k === here)?.[1] ?? "common.nothing")} · ${t("app.name")}`;
+  }, [route.value.parts.join("/"), lang.value]);
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>{t("nav.skip")}</a>

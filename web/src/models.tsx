@@ -2,7 +2,7 @@
 // Models: which are registered, one version with what its export says of itself (sample rows, parity), and
 // model servers: their latency, a request by form, and whether they still score as the export did.
 import { useState } from "preact/hooks";
-import { ApiError, get, getText, may, query, send } from "./api";
+import { ApiError, address, get, getText, may, pathOf, query, send } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href, route } from "./router";
@@ -34,7 +34,7 @@ interface Server {
 }
 
 function modelPath(name: string, version: number | string): string {
-  return `/models/${encodeURIComponent(name)}/versions/${version}`;
+  return pathOf`/models/${name}/versions/${version}`;
 }
 
 function Servers() {
@@ -214,7 +214,7 @@ export function ModelPage({ name, version }: { name: string; version: string }) 
         <Table label={t("models.files")} head={[t("job.path"), t("job.size"), t("job.sha")]}>
           {m.outputs.map((o) => (
             <tr key={`${o.channel}/${o.path}`}>
-              <td><a href={`api/v1${modelPath(m.name, m.version)}/file${query({ path: o.path })}`} download={o.path.split("/").at(-1)}>{plain(o.path)}</a></td>
+              <td><a href={address(`${modelPath(m.name, m.version)}/file${query({ path: o.path })}`)} download={o.path.split("/").at(-1)}>{plain(o.path)}</a></td>
               <td class="num">{bytes(o.bytes)}</td><td class="mono" title={o.sha256}>{o.sha256.slice(0, 16)}</td>
             </tr>
           ))}
@@ -306,7 +306,7 @@ function parsed(text: string): { items?: Row[]; wrong?: string; all?: Row } {
     if (!isMap(all)) return { wrong: t("serve.noObject") };
     return { all, items: Array.isArray(all.items) ? all.items.filter(isMap) : [] };
   } catch (e) {
-    return { wrong: String(e) };
+    return { wrong: t("common.noJson", { why: String(e) }) };
   }
 }
 
@@ -329,7 +329,7 @@ function Try({ server, is, rows }: { server: string; is: Served; rows: Row[] }) 
     void act(async () => {
       setScores(undefined);
       const began = performance.now();
-      const answer = await send<Scores>("POST", `/serving/${encodeURIComponent(server)}/score`, now.all);
+      const answer = await send<Scores>("POST", pathOf`/serving/${server}/score`, now.all);
       setTook(performance.now() - began);
       setScores(answer);
     });
@@ -388,7 +388,7 @@ function Check({ server, is, rows, outputs }: { server: string; is: Served; rows
   const { error, busy, act } = useAction();
   const run = () => act(async () => {
     setFound(undefined);
-    const scores = await send<Scores>("POST", `/serving/${encodeURIComponent(server)}/score`, { items: rows.map((r) => itemOf(r, is.columns)) });
+    const scores = await send<Scores>("POST", pathOf`/serving/${server}/score`, { items: rows.map((r) => itemOf(r, is.columns)) });
     setFound(Object.entries(scores.outputs).map(([name, v]) => {
       const all = rows.map((_, i) => differ(v[i], outputs[i]?.[name]));
       const most = Math.max(0, ...all);
@@ -414,7 +414,7 @@ function Check({ server, is, rows, outputs }: { server: string; is: Served; rows
 }
 
 export function ServingPage({ name }: { name: string }) {
-  const path = `/serving/${encodeURIComponent(name)}`;
+  const path = pathOf`/serving/${name}`;
   const is = useLive<Served>((stop) => get(path, stop), [path], 15000);
   const counters = useLive<Counters>(() => getText(`${path}/counters`).then(countersOf), [path], 3000);
   const samples = useLive<{ rows: Row[]; outputs: Row[] }>(

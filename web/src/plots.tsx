@@ -47,6 +47,26 @@ function short(text: string, most: number): string {
   return s.length > most ? `${s.slice(0, most - 1)}…` : s;
 }
 
+/** Room at the left for these labels. */
+function margin(g: CanvasRenderingContext2D, labels: string[]): number {
+  return Math.max(44, ...labels.map((l) => Math.ceil(g.measureText(l).width) + 4));
+}
+
+/** Labels below an axis of `width` pixels from `x` on: the ends, and of choices each that has room. */
+function labelsBelow(g: CanvasRenderingContext2D, c: Column, x: number, width: number, y: number): void {
+  const steps = c.choices && c.choices.length > 1 ? c.choices.length - 1 : 1;
+  const most = Math.max(4, Math.floor(width / (steps + 1) / 6.5));
+  let free = -Infinity;
+  for (let i = 0; i <= steps; i++) {
+    const text = short(c.label(c.low + ((c.high - c.low) * i) / steps), steps > 1 ? most : 16);
+    const size = g.measureText(text).width;
+    const at = i === 0 ? x : i === steps ? x + width - size : x + (i * width) / steps - size / 2;
+    if (i < steps && i > 0 && (at < free || at + size > x + width - g.measureText(short(c.label(c.high), most)).width - 6)) continue;
+    g.fillText(text, at, y);
+    free = at + size + 6;
+  }
+}
+
 const HEIGHT = 340;
 const TOP = 34;
 const BOTTOM = 26;
@@ -197,23 +217,22 @@ export function Slice({ column, trials, better, height = 180 }: { column: Column
       if (!g) return;
       const look = ink();
       const width = c.clientWidth;
-      g.strokeStyle = look.line;
-      g.strokeRect(48.5, 6.5, width - 60, height - 34);
-      g.fillStyle = look.text;
       g.font = "11px system-ui, sans-serif";
+      const left = margin(g, [number(y.high), number(y.low)]);
+      g.strokeStyle = look.line;
+      g.strokeRect(left + 4.5, 6.5, width - left - 16, height - 34);
+      g.fillStyle = look.text;
       g.textAlign = "right";
-      g.fillText(number(y.high), 44, 16);
-      g.fillText(number(y.low), 44, height - 28);
+      g.fillText(number(y.high), left, 16);
+      g.fillText(number(y.low), left, height - 28);
       g.textAlign = "left";
-      g.fillText(short(column.label(column.low), 16), 48, height - 10);
-      g.textAlign = "right";
-      g.fillText(short(column.label(column.high), 16), width - 10, height - 10);
+      labelsBelow(g, column, left + 10, width - left - 28, height - 10);
       for (const tr of trials) {
         const v = column.of(tr);
         if (v === null) continue;
         g.fillStyle = shade(look, better(tr.value!, tr), 0.75);
         g.beginPath();
-        g.arc(54 + place(column, v) * (width - 72), height - 34 - place(y, tr.value!) * (height - 46), 3, 0, 7);
+        g.arc(left + 10 + place(column, v) * (width - left - 28), height - 34 - place(y, tr.value!) * (height - 46), 3, 0, 7);
         g.fill();
       }
     };
@@ -251,7 +270,9 @@ export function Contour({ columns, trials, better }: { columns: Column[]; trials
       const g = prepare(c, height);
       if (!g) return;
       const look = ink();
-      const [w, h] = [c.clientWidth - 72, height - 46];
+      g.font = "11px system-ui, sans-serif";
+      const left = margin(g, [short(b.label(b.high), 16), short(b.label(b.low), 16)]) + 10;
+      const [w, h] = [c.clientWidth - left - 18, height - 46];
       const cell = 10;
       for (let px = 0; px < w; px += cell)
         for (let py = 0; py < h; py += cell) {
@@ -265,22 +286,19 @@ export function Contour({ columns, trials, better }: { columns: Column[]; trials
           }
           // eight levels, so that one sees lines of the same result
           if (weight) g.fillStyle = shade(look, Math.round((sum / weight) * 8) / 8, 0.55);
-          g.fillRect(54 + px, 12 + py, Math.min(cell, w - px), Math.min(cell, h - py));
+          g.fillRect(left + px, 12 + py, Math.min(cell, w - px), Math.min(cell, h - py));
         }
       g.fillStyle = look.text;
       for (const p of points) {
         g.beginPath();
-        g.arc(54 + p.x * w, 12 + (1 - p.y) * h, 2.5, 0, 7);
+        g.arc(left + p.x * w, 12 + (1 - p.y) * h, 2.5, 0, 7);
         g.fill();
       }
-      g.font = "11px system-ui, sans-serif";
       g.textAlign = "right";
-      g.fillText(short(b.label(b.high), 7), 50, 20);
-      g.fillText(short(b.label(b.low), 7), 50, height - 34);
+      g.fillText(short(b.label(b.high), 16), left - 4, 20);
+      g.fillText(short(b.label(b.low), 16), left - 4, height - 34);
       g.textAlign = "left";
-      g.fillText(short(a.label(a.low), 16), 54, height - 14);
-      g.textAlign = "right";
-      g.fillText(short(a.label(a.high), 16), 54 + w, height - 14);
+      labelsBelow(g, a, left, w, height - 14);
     };
     draw();
     const watch = new ResizeObserver(draw);

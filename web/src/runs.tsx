@@ -2,7 +2,7 @@
 // Training runs: curves of jobs that report metrics and of runs in directories, beside each other. The server thins
 // them out, keeping every peak.
 import { useMemo, useState } from "preact/hooks";
-import { get, query } from "./api";
+import { get, pathOf, query } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { href, route, setQuery } from "./router";
@@ -29,6 +29,7 @@ interface RunData {
 
 const EVERY = 3000;
 const POINTS = 1000;
+const MOST = 50; // runs beside each other
 
 /** Steps that go back (a resumed attempt) would make a line run backwards: later ones count. */
 function forward(x: number[], y: number[]): [number[], number[]] {
@@ -84,14 +85,14 @@ export function MetricsOf({ of }: { of: Source[] }) {
   const running = of.some((s) => s.live);
   const ids = of.map((s) => s.id).join(",");
   const live = useLive<RunData[]>(
-    (stop) => Promise.all(of.map(async (from) => ({ from, series: (await get<{ series: Series[] }>(`/${isJob(from.id) ? "jobs" : "training"}/${from.id}/series${query({ points: POINTS })}`, stop)).series }))),
+    (stop) => Promise.all(of.map(async (from) => ({ from, series: (await get<{ series: Series[] }>(pathOf`/${isJob(from.id) ? "jobs" : "training"}/${from.id}/series` + query({ points: POINTS }), stop)).series }))),
     [ids, running], running ? EVERY : 0);
   const panels = useMemo(() => panelsOf(live.data ?? [], byTime), [live.data, byTime]);
-  if (live.error) return <Failure error={live.error} />;
-  if (!live.data) return <Loading />;
+  if (!live.data) return live.error ? <Failure error={live.error} /> : <Loading />;
   if (!panels.length) return <Empty title={t("job.noMetrics")} hint={t("job.noMetricsHint")} command="::trainyard step=900 loss=0.31 auc=0.71" />;
   return (
     <>
+      <Failure error={live.error} />
       <div class="filters">
         <label>{t("runs.smooth")} <input type="range" min="0" max="0.99" step="0.01" value={weight} onInput={(e) => setWeight(Number(e.currentTarget.value))} /> <output>{weight.toFixed(2)}</output></label>
         <label class="check"><input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} /> {t("runs.log")}</label>
@@ -160,11 +161,11 @@ interface Compared extends Source {
 
 async function compared(id: string, stop: AbortSignal): Promise<Compared> {
   if (!isJob(id)) {
-    const run = await get<Training>(`/training/${id}`, stop);
+    const run = await get<Training>(pathOf`/training/${id}`, stop);
     return { id, name: run.name, live: run.state === "Running", settings: flatConfig(run.config ?? "") };
   }
-  const job = await get<JobDetail>(`/jobs/${id}`, stop);
-  const run = await get<Training>(`/jobs/${id}/training`, stop).catch(() => undefined);
+  const job = await get<JobDetail>(pathOf`/jobs/${id}`, stop);
+  const run = await get<Training>(pathOf`/jobs/${id}/training`, stop).catch(() => undefined);
   return { id, name: job.name, live: !ENDED.includes(job.state), settings: new Map([...flat(job.spec), ...flatConfig(run?.config ?? "")]) };
 }
 
@@ -205,7 +206,7 @@ interface Line {
 }
 
 export function Runs() {
-  const chosen = (route.value.query.get("jobs") ?? "").split(",").filter(Boolean);
+  const chosen = [...new Set((route.value.query.get("jobs") ?? "").split(",").filter(Boolean))].slice(0, MOST);
   const trials = withTrials(false);
   const list = useLive<{ jobs: Job[] }>((stop) => get(`/jobs${query({ limit: 100, without_label: trials ? undefined : TRIAL })}`, stop), [trials], EVERY, "jobs");
   const dirs = useLive<{ runs: Line[]; more: boolean; shown: boolean }>((stop) => get("/training", stop), [], EVERY, "runs");
@@ -221,7 +222,7 @@ export function Runs() {
       <Failure error={list.error ?? dirs.error} />
       {(!list.data || !dirs.data) && !list.error && !dirs.error && <Loading />}
       {none && <Empty title={t("runs.empty")} hint={t("runs.emptyHint")} command={dirs.data?.shown ? "trainyard train pipeline.config" : "trainyard ui DIR"} />}
-      {chosen.length > 0 && <Compare ids={chosen} />}
+      <div class={chosen.length ? "chooser" : ""}>
       {runs.length > 0 && (
         <section class="card">
           <h2>{t("runs.dirs")}</h2>
@@ -257,6 +258,8 @@ export function Runs() {
           </Table>
         </section>
       )}
+      </div>
+      {chosen.length > 0 && <Compare ids={chosen} />}
     </Page>
   );
 }

@@ -2,7 +2,7 @@
 // One training run, in a directory or in the outputs of a job: its curves, checkpoints,
 // features with their tables, the model as a picture, how it ended.
 import { useMemo, useState } from "preact/hooks";
-import { get } from "./api";
+import { get, pathOf } from "./api";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, route } from "./router";
@@ -214,7 +214,7 @@ function Part({ run, tab }: { run: Training; tab: Tab }) {
 const TABS = (): [Tab, string][] => [["overview", t("job.overview")], ["checkpoints", t("train.checkpoints")], ["features", t("train.features")], ["model", t("runs.model")], ["config", t("train.config")]];
 
 export function RunPage({ id }: { id: string }) {
-  const live = useLive<Training>((stop) => get(`/training/${id}`, stop), [id], (r) => (r.state === "Running" || !r.state ? EVERY : 0), "runs");
+  const live = useLive<Training>((stop) => get(pathOf`/training/${id}`, stop), [id], (r) => (r.state === "Running" || !r.state ? EVERY : 0), "runs");
   const run = live.data;
   const tab = (route.value.query.get("tab") ?? "curves") as Tab;
   if (!run) return live.error ? <Failure error={live.error} /> : <Loading />;
@@ -227,7 +227,7 @@ export function RunPage({ id }: { id: string }) {
 }
 
 export function JobTraining({ id, live: running }: { id: string; live: boolean }) {
-  const live = useLive<Training>((stop) => get(`/jobs/${id}/training`, stop), [id, running], running ? EVERY : 0);
+  const live = useLive<Training>((stop) => get(pathOf`/jobs/${id}/training`, stop), [id, running], running ? EVERY : 0);
   const [tab, setTab] = useState<Tab>("overview");
   if (live.error?.status === 404) return <p class="dim">{t("train.none")}</p>;
   if (!live.data) return live.error ? <Failure error={live.error} /> : <Loading />;

@@ -4,7 +4,8 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { ApiError } from "./api";
-import { t, type Key } from "./i18n";
+import { lang, t, type Key } from "./i18n";
+import { route } from "./router";
 import { plain, stamp, duration } from "./format";
 
 const SIGNS: Record<string, string> = {
@@ -25,7 +26,7 @@ const SIGN_OF_KIND: Record<string, string> = { busy: "▶", wait: "◔", good: "
 export function State({ of }: { of: string }) {
   const key = `state.${of}` as Key;
   const kind = KINDS[of] ?? "off";
-  const word = of in SIGNS ? t(key) : of.toLowerCase().replaceAll("_", " ");
+  const word = of in KINDS ? t(key) : of.toLowerCase().replaceAll("_", " ");
   return (
     <span class={`state ${kind}`}>
       <span aria-hidden="true">{SIGNS[of] ?? SIGN_OF_KIND[kind]}</span> {word}
@@ -137,7 +138,10 @@ export function Tabs<K extends string>({ tabs, now, choose, label }: { tabs: [K,
   );
 }
 
-export function Page({ title, children, actions, sub }: { title: ComponentChildren; children: ComponentChildren; actions?: ComponentChildren; sub?: ComponentChildren }) {
+export function Page({ title, children, actions, sub }: { title: string; children: ComponentChildren; actions?: ComponentChildren; sub?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · ${t("app.name")}`;
+  }, [title, route.value.parts.join("/"), lang.value]);
   return (
     <>
       <header class="page-head">
@@ -196,14 +200,19 @@ export function sure(text: string): Promise<boolean> {
 export function Question() {
   const box = useRef<HTMLDialogElement>(null);
   const now = asked.value;
+  const end = (yes: boolean) => {
+    asked.peek()?.answer(yes);
+    asked.value = null;
+  };
   useEffect(() => {
     if (now && !box.current?.open) box.current?.showModal();
   }, [now]);
+  useEffect(() => { // it asks about a page that one has left
+    const left = () => end(false);
+    addEventListener("hashchange", left);
+    return () => removeEventListener("hashchange", left);
+  }, []);
   if (!now) return null;
-  const end = (yes: boolean) => {
-    now.answer(yes);
-    asked.value = null;
-  };
   return (
     <dialog ref={box} aria-labelledby="question" onCancel={() => end(false)}>
       <p id="question">{now.text}</p>

@@ -411,12 +411,48 @@ const tasks = {
     await page.getByRole("button", { name: "Save" }).last().click();
     await see("Saved");
   },
+  async a_trial_that_failed_is_marked_among_the_best() {
+    const name = await yard.failing();
+    await open(`#/experiments/${name}`);
+    await row("2").getByText("failed").waitFor();
+    await page.getByRole("button", { name: "中文" }).click();
+    await row("2").getByText("失败").waitFor();
+    await page.locator(".page-head .state", { hasText: "已完成" }).waitFor();
+    await page.getByRole("button", { name: "English" }).click();
+  },
+  async titles_name_what_is_shown() {
+    const title = (text) => until(`the title ${text}`, async () => (await page.title()) === `${text} · Trainyard`);
+    await open("#/jobs");
+    await title("Jobs");
+    await open(`#/jobs/${jobs.bad.id}`);
+    await title("bad-config");
+    await open(`#/jobs/${jobs.dcn.id}`);
+    await title("dcn-criteo");
+    await open(`#/experiments/${experiment}`);
+    await title("ctr-search");
+    await open("#/nowhere");
+    await title("Not found");
+    await open("#/models/ctr/1");
+    await title("ctr:1");
+  },
+  async a_question_ends_with_its_page() {
+    await open("#/datasets");
+    await page.getByRole("button", { name: "Delete clicks" }).click();
+    await page.getByRole("button", { name: "OK" }).waitFor();
+    await page.goBack();
+    await until("no question", async () => (await count("dialog[open]")) === 0);
+    await open("#/datasets");
+    await row("clicks").waitFor();
+  },
   async see_a_pareto_front() {
     await open("#/experiments");
     await row("two-objectives").getByText("auc 6").waitFor(); // the best of the first objective
     await row("two-objectives").getByRole("link", { name: "6 in the Pareto front" }).click();
     await page.locator("figure canvas").waitFor();
     await open(`#/experiments/${two}`);
+    await page.getByRole("columnheader", { name: "ms", exact: true }).waitFor(); // the best trials by both
+    await open(`#/experiments/${two}?tab=intermediate`);
+    await see("Each trial has reported one result");
     await page.getByRole("tab", { name: "Pareto front" }).click();
     await page.locator("figure canvas").waitFor();
     await until("the front", async () => (await count("tbody tr")) === 6);
@@ -480,9 +516,10 @@ const tasks = {
     await row("clicks").waitFor();
     await accessible("datasets");
     await open("#/schedules");
-    const today = new Date().getDate();
-    await until("plans from today on", async () => (await count(".month .plan")) > 0);
-    assert.equal(await count(".month .plan"), new Date(new Date().getFullYear(), new Date().getMonth() + 1, 0).getDate() - today + 1);
+    const nightly = await yard.ask("GET", "/schedules/nightly");
+    const first = new Date(nightly.next).getDate(); // not a time of the day that was over when it was made
+    await page.locator(".month").waitFor();
+    assert.equal(await count(".month .plan"), first === 1 ? 0 : new Date(new Date().getFullYear(), new Date().getMonth() + 1, 0).getDate() - first + 1);
     await page.getByRole("button", { name: "Earlier" }).click(); // nightly was not there yet
     await page.locator(".month > div", { hasText: /^28$/ }).waitFor();
     assert.equal(await count(".month .plan"), 0, "a plan before the schedule was made");
@@ -571,6 +608,23 @@ const tasks = {
     const other = await fetch(`${yard.url}/api/v1/serving/none`, { headers: { Authorization: `Bearer ${yard.token}` } });
     assert.equal(other.status, 404);
   },
+  async a_model_server_that_is_away_is_said_to_be() {
+    const gone = new Yard(program);
+    gone.flags = ["--serving", "gone=http://127.0.0.1:9"];
+    const other = await browser.newContext();
+    try {
+      await gone.start();
+      const p = await other.newPage();
+      await p.goto(await gone.command("ui", "--dir", "yard", "--no-open"));
+      await p.locator(".user").waitFor();
+      await p.goto(`${gone.url}/#/serving/gone`);
+      await p.locator("main [role=alert]", { hasText: "E5041" }).waitFor();
+      assert.equal(await p.getByText("Loading").count(), 0);
+    } finally {
+      await other.close();
+      await gone.remove();
+    }
+  },
   async see_where_jobs_run() {
     const j = await yard.submit({ name: "takes-room", cpu: "2", memory: "1Gi", command: "while sleep 0.2; do :; done" });
     await open("#/clusters");
@@ -638,6 +692,36 @@ const tasks = {
     assert.notEqual(await page.title(), "owned");
     assert.equal(await count("main img, main script"), 0);
   },
+  async an_address_leads_no_request_elsewhere() {
+    const forged = await yard.submit({
+      name: "forger", output: { model: "" },
+      command: `echo '{"id": "../users/vi2", "name": "forged", "state": "Succeeded", "spec": {}, "status": {}, "workers": 1}' > /ml/output/model/f.json`,
+    });
+    await yard.ended(forged.id);
+    const asked = [];
+    const note = (r) => asked.push(new URL(r.url()).pathname);
+    page.on("request", note);
+    const bad = ["..%2f..%2fsession", "..", ".%09.", "%2e%2e", "..%5c..", `${forged.id}%2Foutputs%2Fmodel%3Fpath%3Df.json`];
+    for (const hash of bad.flatMap((b) => [`#/jobs/${b}`, `#/runs/${b}`, `#/experiments/${b}`, `#/models/${b}/${b}`, `#/serving/${b}`, `#/runs?jobs=${b}`])) {
+      await open(hash);
+      await page.locator("main [role=alert]").first().waitFor();
+      assert.equal(await page.getByText("forged").count(), 0, hash);
+    }
+    await open(`#/jobs/${jobs.bad.id}?tab=logs&worker=..%2F..%2Fx`);
+    await page.locator("main [role=alert]").first().waitFor();
+    page.off("request", note);
+    const allowed = /^\/api\/v1\/(changes|counts|(jobs|training|experiments|serving)\/[^/]+(\/(logs(\/[^/]+)?|trials|samples|counters|settings))?|jobs|training|models\/[^/]+\/versions\/[^/]+)$/;
+    assert.deepEqual(asked.filter((path) => path.startsWith("/api") && !allowed.test(path)), []);
+  },
+  async many_runs_are_asked_for_once() {
+    let asked = 0;
+    const note = (r) => (asked += r.url().includes("/series") ? 1 : 0);
+    page.on("request", note);
+    await open(`#/runs?jobs=${Array(200).fill(jobs.fm.id).join(",")}`);
+    await page.locator(".chart canvas").first().waitFor();
+    page.off("request", note);
+    assert.equal(asked, 1);
+  },
   async chinese_and_dark() {
     await open("#/jobs");
     await page.getByRole("button", { name: "中文" }).click();
@@ -665,6 +749,38 @@ const tasks = {
     await page.locator(".log-pane").waitFor();
     assert.equal(await page.evaluate(() => document.activeElement.id), "tab-logs");
   },
+  async what_is_not_ones_own_has_no_button() {
+    const own = new Yard(program);
+    const other = await browser.newContext();
+    try {
+      own.env.TRAINYARD_SLOTS = "cpu=4,memory=8g";
+      await own.start();
+      await own.ask("POST", "/users", { name: "sue", role: "submitter" });
+      const { token } = await own.ask("POST", "/users/sue/tokens", {});
+      await own.ask("POST", "/datasets", { name: "of-admin", path: "/usr/share" });
+      await own.ask("POST", "/schedules", { name: "of-admin", cron: "* * * * *", job: { command: "true" } });
+      const j = await own.submit({ name: "takes-room", cpu: "3", command: "while sleep 0.2; do :; done" });
+      const p = await other.newPage();
+      await p.goto(own.url);
+      await p.locator("input[type=password]").fill(token);
+      await p.keyboard.press("Enter");
+      await p.locator(".user", { hasText: "sue" }).waitFor();
+      await p.goto(`${own.url}/#/clusters`); // others' jobs take room, too
+      await p.locator(".progress", { hasText: "3 of 4" }).waitFor();
+      assert.equal(await p.getByText(j.id).count(), 0);
+      await p.goto(`${own.url}/#/datasets`);
+      await p.locator("tbody tr", { hasText: "of-admin" }).waitFor();
+      assert.equal(await p.getByRole("button", { name: "Delete of-admin" }).count(), 0);
+      assert.deepEqual(await p.locator("[name=type] option").allTextContents(), ["s3", "oss", "odps"]);
+      await p.locator("[name=name]").fill("of-sue");
+      await p.locator("[name=path]").fill("s3://bucket/data");
+      await p.getByRole("button", { name: "Create" }).click();
+      await p.getByRole("button", { name: "Delete of-sue" }).waitFor();
+    } finally {
+      await other.close();
+      await own.remove();
+    }
+  },
   async viewers_see_no_buttons_that_change() {
     await yard.ask("POST", "/users", { name: "vi", role: "viewer" }).catch(() => undefined); // it may be refused: no isolation
     const made = await yard.ask("POST", "/users/admin/tokens", { role: "viewer" });
@@ -678,6 +794,11 @@ const tasks = {
     await p.goto(`${yard.url}/#/jobs/${jobs.fm.id}`);
     await p.getByRole("button", { name: "Generate script" }).waitFor();
     assert.equal(await p.getByRole("button", { name: "Run again" }).count(), 0);
+    await p.goto(`${yard.url}/#/jobs/new`);
+    await p.getByText("needs the role submitter").waitFor();
+    assert.equal(await p.locator("form").count(), 0);
+    await p.goto(`${yard.url}/#/experiments/${experiment}`);
+    assert.ok(await p.getByLabel("Trials in all").isDisabled());
     await other.close();
   },
   async open_by_a_link_once() {

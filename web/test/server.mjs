@@ -103,6 +103,17 @@ tuner: {name: GridSearch}
 `);
   }
 
+  /** Three trials, of which the best fails behind its result. */
+  async failing() {
+    return this.#tune("failing", `experimentName: failing
+trialCommand: 'echo ::trainyard default={{x}}; [ {{x}} != 3 ]'
+trialConcurrency: 1
+maxTrialNumber: 3
+searchSpace: {x: {_type: choice, _value: [1, 2, 3]}}
+tuner: {name: GridSearch, classArgs: {optimize_mode: maximize}}
+`);
+  }
+
   async #tune(folder, config) {
     writeFileSync(join(this.dir, `${folder}.yml`), `${config}trainingService: {platform: local}\n`);
     const { stdout } = await run(this.program, ["tune", "create", "--config", `${folder}.yml`, "--dir", `exps/${folder}`, "--jobs-dir", "jobs", "--wait"],
