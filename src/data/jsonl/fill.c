@@ -112,7 +112,10 @@ static bool put_bool(struct jsonl_tokens *j, struct column *c, bool v)
         return added(j, column_add_str(c, str_c(v ? "true" : "false"), NULL));
     if (type_is_nested(c->type->id))
         return jsonl_token_fault(j, at, E1152, "expected type");
-    return put_number(j, c, str_c(v ? "1" : "0"));
+    if (put_number(j, c, str_c(v ? "1" : "0")))
+        return true;
+    j->fault = at; /* not in the digit, which lies elsewhere */
+    return false;
 }
 
 static bool put_list(struct jsonl_tokens *j, struct column *c, int depth)
