@@ -443,7 +443,7 @@ static struct nn_val *with_codes(struct graph *g, struct nn_val *x, bool cosine)
     struct nn_val *code = NULL, *far = NULL;
     started = nn_param(g, "started", (const int64_t[]){1}, 1,
                        (struct nn_init){INIT_ONES, 0, 0}, false);
-    struct nn_val *e = nn_nearest_code(g, book, started, x,
+    struct nn_val *e = nn_nearest_code(g, book, started, NULL, x,
                                        &(struct nn_code_conf){.cosine = cosine}, &code);
     struct nn_val *two = nn_concat(g, (struct nn_val *[]){code, code}, 2);
     struct nn_val *all = nn_code_candidates(g, book, x, two, cosine, 3, &far);
