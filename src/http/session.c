@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of browsers: opened by a token or by a one-time link, kept as a token of its own in
  * a cookie (http/cookie.h), closed by revoking that. The new token may no more and lives no
- * longer than the one it was opened with. A user has a limited number of sessions: the oldest
+ * longer than the one it was opened with, and goes with it. A session opens no other. A user has a limited number of sessions: the oldest
  * goes when one too many is opened, and those that have expired go with it.
  */
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "http/cookie.h"
 #include "http/handlers.h"
 
-#define NOTE "browser session"
 #define SESSIONS_MAX 50
 #define LIFETIME_S ((int64_t)7 * 86400)
 
@@ -50,6 +49,11 @@ enum rc http_get_session(struct http_call *c, struct err *err)
     return RC_OK;
 }
 
+static bool is_session(const struct store_token *t)
+{
+    return str_starts(t->note, STORE_SESSION);
+}
+
 /* Makes room for one more. They are listed by age, the oldest first. */
 static enum rc trim_sessions(struct http_call *c, struct err *err)
 {
@@ -58,10 +62,10 @@ static enum rc trim_sessions(struct http_call *c, struct err *err)
     size_t have = 0;
     enum rc rc = store_token_list(c->place.store, c->who.name, &l, err);
     for (size_t i = 0; i < l.n && !rc; i++)
-        have += strcmp(l.at[i].note, NOTE) == 0;
+        have += is_session(&l.at[i]);
     for (size_t i = 0; i < l.n && !rc; i++) {
         bool over = l.at[i].expires && l.at[i].expires <= now;
-        if (strcmp(l.at[i].note, NOTE) != 0 || (!over && have < SESSIONS_MAX))
+        if (!is_session(&l.at[i]) || (!over && have < SESSIONS_MAX))
             continue;
         rc = store_token_delete(c->place.store, l.at[i].id, err);
         rc = rc == RC_NOTFOUND ? RC_OK : rc; /* somebody else was as quick */
@@ -71,12 +75,26 @@ static enum rc trim_sessions(struct http_call *c, struct err *err)
     return rc;
 }
 
-static enum rc make_session(struct http_call *c, struct err *err)
+/* RC_INVAL (E5008) when the token is one of a session itself. */
+static enum rc refuse_session(struct http_call *c, struct err *err)
+{
+    struct store_tokens l = {0};
+    enum rc rc = store_token_list(c->place.store, c->who.name, &l, err);
+    for (size_t i = 0; i < l.n && !rc; i++)
+        if (strcmp(l.at[i].id, c->who.token) == 0 && is_session(&l.at[i]))
+            rc = err_coded(err, RC_INVAL, E5008,
+                           "a session opens no other: use a token that was made as one");
+    store_tokens_release(&l);
+    return rc;
+}
+
+/* `note`: whose the session is. */
+static enum rc make_session(struct http_call *c, const char *note, struct err *err)
 {
     char text[AUTH_TOKEN_SIZE];
     int64_t now = clock_wall_ns(), most = now + LIFETIME_S * CLOCK_SECOND;
     struct store_token t = {
-        .owner = c->who.name, .role = http_role_name(c->who.role), .note = NOTE};
+        .owner = c->who.name, .role = http_role_name(c->who.role), .note = note};
     t.expires = c->who.expires && c->who.expires < most ? c->who.expires : most;
     enum rc rc = trim_sessions(c, err);
     if (!rc)
@@ -102,13 +120,22 @@ enum rc http_open_session(struct http_call *c, struct err *err)
     }
     if (!token == !link)
         return err_coded(err, RC_INVAL, E5006, "either 'token' or 'link' is required");
-    if (token)
+    if (token) {
         rc = http_auth_find(c->api->auth, c->place.store, token, &c->who, err);
-    else
+        if (!rc)
+            rc = refuse_session(c, err);
+    } else {
         rc = http_auth_link_use(c->place.store, link, &c->who, err);
+    }
     if (rc == RC_INVAL)
         c->status = 401;
-    return rc ? rc : make_session(c, err);
+    if (rc)
+        return rc;
+    return make_session(c,
+                        token
+                            ? arena_printf(&c->arena, STORE_SESSION_OF "%s", c->who.token)
+                            : STORE_SESSION,
+                        err);
 }
 
 enum rc http_close_session(struct http_call *c, struct err *err)

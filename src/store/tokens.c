@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
 #include "store/table.h"
 #include "store/users.h"
 
@@ -61,9 +62,11 @@ enum rc store_token_touch(struct store *s, const char *id, int64_t now, struct e
 enum rc store_token_delete(struct store *s, const char *id, struct err *err)
 {
     int64_t changed = 0;
-    const struct store_db_value params[] = {DB_TEXT(id)};
-    enum rc rc = store_run(s, "DELETE FROM tokens WHERE id = $1", params, 1, NULL, NULL,
-                           &changed, err);
+    char *note = mem_printf(STORE_SESSION_OF "%s", id);
+    const struct store_db_value params[] = {DB_TEXT(id), DB_TEXT(note)};
+    enum rc rc = store_run(s, "DELETE FROM tokens WHERE id = $1 OR note = $2", params, 2,
+                           NULL, NULL, &changed, err);
+    mem_free(note);
     if (!rc && !changed)
         rc = err_coded(err, RC_NOTFOUND, E3111, "no token '%.200s'", id);
     return rc;

@@ -90,6 +90,9 @@ enum rc store_token_by_hash(struct store *s, const char *hash, struct store_toke
 /* Notes that it was used at `now`; fine when it is gone. */
 enum rc store_token_touch(struct store *s, const char *id, int64_t now,
                           struct err *err) MUST_CHECK;
+/* Also the sessions of browsers that were opened with it: their note is STORE_SESSION_OF and its id. */
+#define STORE_SESSION "browser session"
+#define STORE_SESSION_OF STORE_SESSION " of "
 enum rc store_token_delete(struct store *s, const char *id, struct err *err) MUST_CHECK;
 
 #endif

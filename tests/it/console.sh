@@ -174,6 +174,27 @@ a_session_may_no_more_than_its_token()
     finish
 }
 
+a_session_goes_with_its_token()
+{
+    start
+    ask POST /api/v1/users/admin/tokens -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"role":"viewer"}'
+    answers 201
+    admin=$token token=$(field token) id=$(field id)
+    log_in
+    session=$(awk '/trainyard/ { print $7 }' jar)
+    ask POST /api/v1/session -H 'Content-Type: application/json' -d "{\"token\":\"$session\"}"
+    answers 401
+    out_has "a session opens no other"
+    ask GET /api/v1/session -b jar
+    answers 200
+    ask DELETE "/api/v1/tokens/$id" -H "Authorization: Bearer $admin"
+    answers 204
+    ask GET /api/v1/session -b jar
+    answers 401
+    token=$admin
+    finish
+}
+
 sessions_of_a_user_are_limited()
 {
     start
@@ -377,6 +398,6 @@ lists_of_jobs_and_long_addresses()
 }
 
 tap_cases the_page_runs_nothing_but_its_own_files a_session_is_a_cookie_that_scripts_cannot_read \
-    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token sessions_of_a_user_are_limited \
+    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token a_session_goes_with_its_token sessions_of_a_user_are_limited \
     over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks \
     model_servers_are_asked_by_the_server lists_of_jobs_and_long_addresses

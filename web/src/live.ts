@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { ApiError, session, stream } from "./api";
+import { drop, take } from "./leases";
 
 export interface Live<T> {
   data: T | undefined;
@@ -18,36 +19,70 @@ export type Topic = "jobs" | "records" | "experiments" | "runs";
 /** What the server last said of its lists; undefined while it cannot tell. */
 export const changes = signal<Record<Topic, string> | undefined>(undefined);
 
-/** One stream for the page, while somebody is logged in and looks at it. */
+const LEASE = "changes";
+const ASK = 1000; // how often a page looks whether somebody still follows for it
+const SILENT = 5 * ASK;
+
+/**
+ * One stream for all pages of a browser, while somebody is logged in and looks at one of them: the page that has the
+ * lease tells the others.
+ */
 export function followChanges(): void {
+  const others = new BroadcastChannel("trainyard.changes");
   let stop: AbortController | undefined;
-  const run = async () => {
-    if (stop || document.hidden || !session.peek()) return;
-    stop = new AbortController();
+  let heard = 0;
+  const tell = (now: Record<Topic, string> | undefined) => {
+    changes.value = now;
+    others.postMessage({ now: now ?? null });
+  };
+  const lead = async () => {
+    const mine = (stop = new AbortController());
     let wait = 500;
-    while (!stop.signal.aborted && session.peek()) {
+    while (!mine.signal.aborted && session.peek()) {
       try {
-        await stream("/changes?follow=true", stop.signal, (e) => {
+        await stream("/changes?follow=true", mine.signal, (e) => {
           if (e.event !== "changed") return;
           wait = 500;
-          changes.value = JSON.parse(e.data) as Record<Topic, string>;
+          tell(JSON.parse(e.data) as Record<Topic, string>);
         });
       } catch {
         // asked for again below
       }
-      if (stop.signal.aborted) break;
-      changes.value = undefined; // lists ask by themselves meanwhile
+      if (mine.signal.aborted) break;
+      tell(undefined); // lists ask by themselves meanwhile
       await new Promise((go) => setTimeout(go, wait));
       wait = Math.min(SLOWEST, wait * 2);
     }
-    stop = undefined;
+    if (stop === mine) stop = undefined;
   };
   const end = () => {
     stop?.abort();
+    stop = undefined;
+    drop(LEASE);
     changes.value = undefined;
   };
-  document.addEventListener("visibilitychange", () => (document.hidden ? end() : void run()));
-  session.subscribe((s) => (s ? void run() : end()));
+  const look = () => {
+    if (stop || document.hidden || !session.peek()) return;
+    if (take(LEASE, end)) void lead();
+    else if (heard && Date.now() - heard > SILENT) changes.value = undefined;
+    else if (!heard) others.postMessage({ ask: true });
+  };
+  others.onmessage = (e: MessageEvent<{ now?: Record<Topic, string> | null; ask?: boolean }>) => {
+    if (stop && e.data.ask) others.postMessage({ now: changes.peek() ?? null });
+    if (stop || document.hidden || e.data.now === undefined) return;
+    heard = Date.now();
+    changes.value = e.data.now ?? undefined;
+  };
+  setInterval(() => {
+    if (stop) others.postMessage({ now: changes.peek() ?? null });
+    else look();
+  }, ASK);
+  document.addEventListener("visibilitychange", () => {
+    heard = 0;
+    if (document.hidden) end();
+    else look();
+  });
+  session.subscribe((s) => (s ? look() : end()));
 }
 
 /**

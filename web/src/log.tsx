@@ -7,7 +7,8 @@ import { pathOf, request, stream } from "./api";
 import { pieces } from "./ansi";
 import { bytes } from "./format";
 import { t } from "./i18n";
-import { Logbook } from "./logbook";
+import { drop, take } from "./leases";
+import { Logbook, wholeCharacters } from "./logbook";
 import { Failure, Loading, saveFile, useAction } from "./ui";
 
 const ROW = 18; // pixels
@@ -16,12 +17,18 @@ const FIRST = 512 * 1024; // bytes that are loaded at once
 const PART = 4 * 1024 * 1024;
 const WIDEST = 4000; // characters of a line that are shown
 const NEWLINE = 10;
+const STREAMS = 3; // logs that pages of one browser follow at a time; others ask every second
 const BATCH = 50_000; // lines that a search reads before it lets others work
 
-async function part(path: string, offset: number, limit: number): Promise<{ data: Uint8Array<ArrayBuffer>; size: number; next: number }> {
+async function part(path: string, offset: number, limit: number): Promise<{ data: Uint8Array<ArrayBuffer>; size: number; next: number; over: boolean }> {
   const r = await request("GET", `${path}&offset=${offset}&limit=${limit}`);
   const data = new Uint8Array(await r.arrayBuffer());
-  return { data, size: Number(r.headers.get("Log-Size") ?? 0), next: Number(r.headers.get("Log-Next") ?? offset + data.length) };
+  return {
+    data,
+    size: Number(r.headers.get("Log-Size") ?? 0),
+    next: Number(r.headers.get("Log-Next") ?? offset + data.length),
+    over: r.headers.get("Log-Over") === "true",
+  };
 }
 
 /**
@@ -75,21 +82,62 @@ async function follow(path: string, book: Logbook, stop: AbortSignal, changed: (
   let wait = 0;
   let over = false;
   while (!over && !stop.aborted) {
+    await seen(stop);
+    const place = Array.from({ length: STREAMS }, (_, i) => `log.${i}`).find((name) => take(name, () => undefined));
     try {
-      await stream(`${path}&follow=true&offset=${book.next}`, stop, (e) => {
-        wait = 0;
-        if (e.event === "end") over = true;
-        if (e.event !== "log") return;
-        const data = JSON.parse(e.data) as { offset: number; text: string };
-        book.append(data.text, data.offset, Number(e.id.split(".")[1]));
-        changed();
-      });
+      over = await (place ? streamed(path, book, stop, changed) : polled(path, book, changed));
+      wait = 0;
     } catch {
       wait = Math.min(8000, wait * 2 || 250);
     }
-    if (!over && !stop.aborted) await new Promise((go) => setTimeout(go, wait || 250));
+    if (place) drop(place);
+    if (!over && !stop.aborted) await new Promise((go) => setTimeout(go, wait || (place ? 250 : 1000)));
   }
   if (over) ended();
+}
+
+/** Until somebody looks at the page: what nobody sees takes no connection. */
+async function seen(stop: AbortSignal): Promise<void> {
+  if (document.hidden)
+    await new Promise((go) => {
+      document.addEventListener("visibilitychange", go, { once: true });
+      stop.addEventListener("abort", go, { once: true });
+    });
+}
+
+/** What comes while the page is in view; true: nothing more comes. */
+async function streamed(path: string, book: Logbook, stop: AbortSignal, changed: () => void): Promise<boolean> {
+  const own = new AbortController();
+  const end = () => own.abort();
+  const hide = () => document.hidden && end();
+  let over = false;
+  stop.addEventListener("abort", end);
+  document.addEventListener("visibilitychange", hide);
+  try {
+    await stream(`${path}&follow=true&offset=${book.next}`, own.signal, (e) => {
+      if (e.event === "end") over = true;
+      if (e.event !== "log") return;
+      const data = JSON.parse(e.data) as { offset: number; text: string };
+      book.append(data.text, data.offset, Number(e.id.split(".")[1]));
+      changed();
+    });
+  } catch (e) {
+    if (!own.signal.aborted) throw e;
+  } finally {
+    stop.removeEventListener("abort", end);
+    document.removeEventListener("visibilitychange", hide);
+  }
+  return over;
+}
+
+/** The same once, where other pages of this browser have all streams that it may have. */
+async function polled(path: string, book: Logbook, changed: () => void): Promise<boolean> {
+  const { data, next, over } = await part(path, book.next, FIRST);
+  if (!data.length) return over;
+  const whole = wholeCharacters(data) || data.length;
+  book.append(new TextDecoder().decode(data.subarray(0, whole)), book.next, next - (data.length - whole));
+  changed();
+  return false;
 }
 
 function Line({ text, mark, begun }: { text: string; mark: string; begun: boolean }) {

@@ -12,7 +12,7 @@ function characterAt(data: Uint8Array): number {
 }
 
 /** Where the last whole character ends. */
-function wholeCharacters(data: Uint8Array): number {
+export function wholeCharacters(data: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= data.length; back++) {
     const c = data[data.length - back]!;
     if (c < 0x80) return data.length;

@@ -189,6 +189,35 @@ const tasks = {
     assert.equal(await page.locator("[data-lines]").getAttribute("data-lines"), "40");
     assert.equal(await page.getByText("The server does not answer.").count(), 0);
   },
+  async many_tabs_of_one_browser_stay_live() {
+    const j = await yard.submit({ name: "many-watch", command: "for i in $(seq 1 1000); do echo beat $i; sleep 0.2; done" });
+    const own = await browser.newContext();
+    const tabs = [];
+    try {
+      await own.addCookies(await context.cookies());
+      for (let i = 0; i < 12; i++) {
+        tabs.push(await own.newPage());
+        tabs[i].setDefaultTimeout(15000);
+        await tabs[i].goto(`${yard.url}/#/jobs${i % 2 ? `/${j.id}?tab=logs` : ""}`);
+        await tabs[i].locator(i % 2 ? ".row" : "tbody tr").first().waitFor();
+      }
+      const logs = tabs.filter((_, i) => i % 2);
+      const last = async (p) => Number(/beat (\d+)$/.exec(await p.locator(".row").last().textContent())[1]);
+      const before = Math.max(...(await Promise.all(logs.map(last))));
+      for (const p of logs) await until("later lines", async () => (await last(p)) > before + 5);
+      await yard.submit({ name: "told-to-tabs", command: "true" });
+      for (const p of tabs.filter((_, i) => i % 2 === 0)) await p.locator("tbody tr", { hasText: "told-to-tabs" }).waitFor();
+      await tabs[0].close(); // the one that told the others
+      await yard.submit({ name: "told-by-another", command: "true" });
+      for (const p of tabs.filter((_, i) => i && i % 2 === 0)) await p.locator("tbody tr", { hasText: "told-by-another" }).waitFor();
+      const lines = await logs.at(-1).locator(".row").allTextContents();
+      const first = Number(/\d+/.exec(lines[0])[0]);
+      assert.deepEqual(lines, lines.map((_, i) => `beat ${first + i}`), "a line is lost or doubled");
+    } finally {
+      await own.close();
+      await yard.ask("POST", `/jobs/${j.id}/stop`, { force: true });
+    }
+  },
   async follow_a_log_through_a_lost_network() {
     const j = await yard.submit({ name: "walks", command: "for i in $(seq 1 40); do echo step $i; sleep 0.1; done" });
     await open(`#/jobs/${j.id}?tab=logs`);
@@ -374,10 +403,14 @@ const tasks = {
   async a_list_that_does_not_change_is_not_asked_for() {
     await open("#/jobs");
     await row("deepfm-criteo").waitFor();
-    await page.waitForTimeout(1500);
     let asked = 0;
     const note = (r) => (asked += /api\/v1\/(jobs|counts)/.test(r.url()) ? 1 : 0);
     page.on("request", note);
+    await until("a quiet moment", async () => { // what the tests before began may go on for a while
+      asked = 0;
+      await page.waitForTimeout(1500);
+      return asked === 0;
+    });
     const ages = () => page.locator("tbody time").allTextContents();
     const before = await ages();
     await page.waitForTimeout(5000);
