@@ -41,6 +41,7 @@ web/node_modules: web/package-lock.json
 web-test: build web/node_modules ## drive the console in a browser
 	@tools/deps web
 	@node web/test/importance.mjs
+	@node web/test/parts.mjs
 	@node web/test/run.mjs build/release/trainyard
 
 .PHONY: bench-web

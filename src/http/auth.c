@@ -140,7 +140,9 @@ static enum rc caller_of(const struct store_token *t, const struct store_user *u
                          "the user '%.100s' is disabled; ask an admin", u->name);
     if (!http_role_find(http_role_least(t->role, u->role), &role))
         return refused(err);
-    *out = (struct http_caller){.role = role, .expires = t->expires};
+    *out = (struct http_caller){.role = role,
+                                .expires = t->expires,
+                                .session = str_starts(t->note, STORE_SESSION)};
     snprintf(out->name, sizeof(out->name), "%s", u->name);
     snprintf(out->token, sizeof(out->token), "%s", t->id);
     take_projects(u->projects, out);

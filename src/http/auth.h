@@ -22,6 +22,7 @@ struct http_caller {
     char projects[AUTH_PROJECTS_SIZE];                /* with ',' between them */
     char leads[AUTH_PROJECTS_SIZE]; /* those of them that the user administers */
     int64_t expires;                /* of the token, ns; 0: never */
+    bool session;                   /* the token is one of a browser's session */
 };
 
 struct http_auth;

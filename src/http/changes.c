@@ -40,7 +40,7 @@ struct listener {
     int64_t seen; /* number of the last event that it got; 0: none */
     int64_t opened, since;
     bool waiting, done, revoked;
-    char token[AUTH_NAME_SIZE];
+    char user[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE];
     struct buf out;
     size_t sent;
 };
@@ -231,14 +231,31 @@ static void close_listener(void *arg)
     mem_free(l);
 }
 
+static int64_t count_of(struct http_changes *x, const char *user)
+{
+    int64_t n = 0;
+    pthread_mutex_lock(&x->lock);
+    for (const struct listener *l = x->first; l; l = l->next)
+        n += strcmp(l->user, user) == 0;
+    pthread_mutex_unlock(&x->lock);
+    return n;
+}
+
 enum rc http_get_changes(struct http_call *c, struct err *err)
 {
     struct http_changes *x = c->api->changes;
+    if (count_of(x, c->who.name) >= HTTP_STREAMS_MAX) {
+        c->status = 429;
+        return err_coded(err, RC_INVAL, E5011,
+                         "you have %d streams of changes open already; close some",
+                         HTTP_STREAMS_MAX);
+    }
     struct listener *l = mem_calloc(1, sizeof(*l));
     *l = (struct listener){.all = x,
                            .conn = c->conn,
                            .once = !http_schema_bool(c->query, "follow", false),
                            .opened = clock_mono_ns()};
+    snprintf(l->user, sizeof(l->user), "%s", c->who.name);
     snprintf(l->token, sizeof(l->token), "%s", c->who.token);
     buf_init(&l->out, EVENT_MAX);
     buf_puts(&l->out, "retry: 2000\n\n");

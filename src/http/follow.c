@@ -382,10 +382,26 @@ static void close_follower(void *arg)
     mem_free(w);
 }
 
+/* The lock is held. */
+static int64_t count_of(const struct http_follows *f, const char *user)
+{
+    int64_t n = 0;
+    for (const struct topic *t = f->topics; t; t = t->next)
+        for (const struct follower *w = t->first; w; w = w->next)
+            n += strcmp(w->who.user, user) == 0;
+    return n;
+}
+
 enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
                           const struct http_follow_start *start,
                           struct MHD_Response **out, struct err *err)
 {
+    pthread_mutex_lock(&f->lock);
+    int64_t have = count_of(f, start->who.user);
+    pthread_mutex_unlock(&f->lock);
+    if (have >= HTTP_STREAMS_MAX)
+        return err_coded(err, RC_INVAL, E5011, "you follow %d logs already; close some",
+                         HTTP_STREAMS_MAX);
     struct follower *w = mem_calloc(1, sizeof(*w));
     *w = (struct follower){.all = f,
                            .conn = conn,

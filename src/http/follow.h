@@ -36,7 +36,7 @@ struct http_follow_start {
     bool fixed;                  /* this attempt alone */
     struct http_rights_case who; /* asked again while it lasts */
 };
-/* The answer to the connection. RC_NOMEM. */
+/* The answer to the connection. RC_NOMEM; RC_INVAL (E5011) when the user has HTTP_STREAMS_MAX. */
 enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
                           const struct http_follow_start *start,
                           struct MHD_Response **out, struct err *err) MUST_CHECK;

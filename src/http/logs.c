@@ -168,11 +168,15 @@ static enum rc logs_follow(struct http_call *c, const struct store_job *j,
         mem_free(path);
     }
     take_last_id(c, &s);
+    snprintf(s.who.user, sizeof(s.who.user), "%s", c->who.name);
     snprintf(s.who.token, sizeof(s.who.token), "%s", c->who.token);
     snprintf(s.who.owner, sizeof(s.who.owner), "%s", j->owner);
     snprintf(s.who.project, sizeof(s.who.project), "%s", j->project);
     c->type = "text/event-stream";
-    return http_follows_open(c->api->follows, c->conn, &s, &c->streaming, err);
+    enum rc rc = http_follows_open(c->api->follows, c->conn, &s, &c->streaming, err);
+    if (rc == RC_INVAL)
+        c->status = 429;
+    return rc;
 }
 
 enum rc http_get_log(struct http_call *c, struct err *err)

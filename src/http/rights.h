@@ -14,9 +14,11 @@ struct http_rights {
     int64_t now; /* wall clock, ns */
 };
 
+#define HTTP_STREAMS_MAX 500 /* answers of each kind that go on, of one user */
+
 /* Who follows, and whose job. */
 struct http_rights_case {
-    char token[AUTH_NAME_SIZE];
+    char user[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE];
     char owner[AUTH_NAME_SIZE], project[AUTH_NAME_SIZE];
 };
 

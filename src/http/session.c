@@ -75,19 +75,6 @@ static enum rc trim_sessions(struct http_call *c, struct err *err)
     return rc;
 }
 
-/* RC_INVAL (E5008) when the token is one of a session itself. */
-static enum rc refuse_session(struct http_call *c, struct err *err)
-{
-    struct store_tokens l = {0};
-    enum rc rc = store_token_list(c->place.store, c->who.name, &l, err);
-    for (size_t i = 0; i < l.n && !rc; i++)
-        if (strcmp(l.at[i].id, c->who.token) == 0 && is_session(&l.at[i]))
-            rc = err_coded(err, RC_INVAL, E5008,
-                           "a session opens no other: use a token that was made as one");
-    store_tokens_release(&l);
-    return rc;
-}
-
 /* `note`: whose the session is. */
 static enum rc make_session(struct http_call *c, const char *note, struct err *err)
 {
@@ -114,18 +101,20 @@ enum rc http_open_session(struct http_call *c, struct err *err)
     const char *token = http_schema_text(c->body, "token", NULL),
                *link = http_schema_text(c->body, "link", NULL);
     enum rc rc;
-    if (!http_limit_take(c->api->strangers, c->address, clock_mono_ns())) {
-        c->status = 429;
-        return err_coded(err, RC_INVAL, E5011, "too many requests; retry later");
-    }
     if (!token == !link)
         return err_coded(err, RC_INVAL, E5006, "either 'token' or 'link' is required");
     if (token) {
         rc = http_auth_find(c->api->auth, c->place.store, token, &c->who, err);
-        if (!rc)
-            rc = refuse_session(c, err);
+        if (!rc && c->who.session)
+            rc = err_coded(err, RC_INVAL, E5008,
+                           "a session opens no other: use a token that was made as one");
     } else {
         rc = http_auth_link_use(c->place.store, link, &c->who, err);
+    }
+    if (rc == RC_INVAL &&
+        !http_limit_take(c->api->strangers, c->address, clock_mono_ns())) {
+        c->status = 429; /* who brings what is good is let in beside those who guess */
+        return err_coded(err, RC_INVAL, E5011, "too many requests; retry later");
     }
     if (rc == RC_INVAL)
         c->status = 401;

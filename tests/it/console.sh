@@ -195,6 +195,15 @@ a_session_goes_with_its_token()
     finish
 }
 
+who_guesses_keeps_nobody_out()
+{
+    start --rate 20
+    for _ in $(seq 8); do ask POST /api/v1/session -H 'Content-Type: application/json' -d '{"token":"ty_wrong"}'; done
+    answers 429
+    log_in
+    finish
+}
+
 sessions_of_a_user_are_limited()
 {
     start
@@ -207,6 +216,30 @@ sessions_of_a_user_are_limited()
     answers 200
     ask GET /api/v1/users/admin/tokens -b jar
     [ "$(grep -o 'browser session' .out | wc -l)" = 50 ] || fail "$(grep -o 'browser session' .out | wc -l) sessions"
+    finish
+}
+
+streams_of_a_user_are_limited()
+{
+    start --rate 0
+    ask POST /api/v1/users -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"name":"ann","role":"viewer"}'
+    answers 201
+    ask POST /api/v1/users/ann/tokens -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{}'
+    answers 201
+    python3 - "${url#http://}" "$token" "$(field token)" <<'EOF' || fail "the limit is another one"
+import socket, sys
+where, admin, ann = sys.argv[1:]
+host, port = where.rsplit(":", 1)
+kept = []
+def opened(token):
+    s = socket.create_connection((host, int(port)))
+    s.sendall(f"GET /api/v1/changes?follow=true HTTP/1.1\r\nHost: {where}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    kept.append(s)
+    return int(s.recv(12).split()[1])
+assert [opened(admin) for _ in range(500)] == [200] * 500
+assert opened(admin) == 429
+assert opened(ann) == 200
+EOF
     finish
 }
 
@@ -398,6 +431,6 @@ lists_of_jobs_and_long_addresses()
 }
 
 tap_cases the_page_runs_nothing_but_its_own_files a_session_is_a_cookie_that_scripts_cannot_read \
-    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token a_session_goes_with_its_token sessions_of_a_user_are_limited \
+    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token a_session_goes_with_its_token who_guesses_keeps_nobody_out sessions_of_a_user_are_limited streams_of_a_user_are_limited \
     over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks \
     model_servers_are_asked_by_the_server lists_of_jobs_and_long_addresses

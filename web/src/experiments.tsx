@@ -7,7 +7,7 @@ import { pieces } from "./ansi";
 import { t } from "./i18n";
 import { useLive } from "./live";
 import { go, href, route } from "./router";
-import { duration, number, plain, value } from "./format";
+import { csvCell, duration, number, plain, value } from "./format";
 import { Ago, Command, Empty, Facts, Failure, Field, Loading, Page, State, Table, Tabs, saveFile, sure, useAction } from "./ui";
 import { Chart, type Curve } from "./chart";
 import { importance, TREES, type Importance } from "./forest";
@@ -402,15 +402,11 @@ function Durations({ s }: { s: Study }) {
 
 function save(name: string, trials: Trial[]): void {
   const names = [...new Set(trials.flatMap((x) => Object.keys(flatten(x.parameters))))];
-  const cell = (v: unknown) => {
-    const text = v === undefined || v === null ? "" : value(v);
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
   const rows = trials.map((x) => {
     const p = flatten(x.parameters);
-    return [x.trial, x.id, x.status, x.value, lasted(x) / 1000, ...names.map((n) => (typeof p[n] === "number" ? String(p[n]) : p[n]))].map(cell).join(",");
+    return [x.trial, x.id, x.status, x.value, lasted(x) / 1000, ...names.map((n) => (typeof p[n] === "number" ? String(p[n]) : p[n]))].map(csvCell).join(",");
   });
-  const text = [["trial", "id", "status", "value", "seconds", ...names].map(cell).join(","), ...rows].join("\n");
+  const text = [["trial", "id", "status", "value", "seconds", ...names].map(csvCell).join(","), ...rows].join("\n");
   saveFile(`${name}.csv`, [text + "\n"], "text/csv");
 }
 

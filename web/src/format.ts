@@ -63,6 +63,13 @@ export function value(v: unknown): string {
   return typeof v === "string" ? v : JSON.stringify(v) ?? "–";
 }
 
+/** A field of a CSV file; what a spreadsheet would take for a formula is text to it. */
+export function csvCell(v: unknown): string {
+  const raw = v === undefined || v === null ? "" : value(v);
+  const text = typeof v === "string" && /^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v)) ? `'${raw}` : raw;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
 const WORD = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
 /** One argument of a command line, as a shell reads it. */
@@ -70,10 +77,11 @@ export function quoted(word: string): string {
   return WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Control characters as signs, so that they are seen and do nothing. */
-export function plain(text: string): string {
+/** Control characters as signs, so that they are seen and do nothing; those that turn text around as their names. */
+export function plain(text: unknown): string {
+  const s = typeof text === "string" ? text : text === undefined || text === null ? "" : value(text); // another program's answer may hold anything
   // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
+  return s.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`).replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
     c === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
   );
 }

@@ -7,7 +7,7 @@ import { closeSession, loadSession, online, session } from "./api";
 import { lang, switchLanguage, t, type Key } from "./i18n";
 import { href, route } from "./router";
 import { switchTheme, theme } from "./theme";
-import { Failure, Loading, Page, Question } from "./ui";
+import { Failure, Guard, Loading, Page, Question } from "./ui";
 import { Login, useCode, useLink } from "./login";
 import { Jobs } from "./jobs";
 import { JobPage } from "./job";
@@ -86,7 +86,7 @@ function Frame() {
       </nav>
       <main id="main" tabIndex={-1}>
         {!online.value && <p class="offline" role="status">{t("bar.offline")}</p>}
-        <View />
+        <Guard key={route.value.parts.join("/")}><View /></Guard>
       </main>
       <Question />
     </>

@@ -24,6 +24,7 @@ interface Series {
 
 interface RunData {
   from: Source;
+  more: boolean;
   series: Series[];
 }
 
@@ -84,16 +85,22 @@ export function MetricsOf({ of }: { of: Source[] }) {
   const [byTime, setByTime] = useState(false);
   const running = of.some((s) => s.live);
   const ids = of.map((s) => s.id).join(",");
+  const [text, setText] = useState("");
+  const [name, setName] = useState(""); // of one metric that the server is asked for
   const live = useLive<RunData[]>(
-    (stop) => Promise.all(of.map(async (from) => ({ from, series: (await get<{ series: Series[] }>(pathOf`/${isJob(from.id) ? "jobs" : "training"}/${from.id}/series` + query({ points: POINTS }), stop)).series }))),
-    [ids, running], running ? EVERY : 0);
-  const panels = useMemo(() => panelsOf(live.data ?? [], byTime), [live.data, byTime]);
+    (stop) => Promise.all(of.map(async (from) => ({ from, ...(await get<{ series: Series[]; more: boolean }>(pathOf`/${isJob(from.id) ? "jobs" : "training"}/${from.id}/series` + query({ points: POINTS, name }), stop)) }))),
+    [ids, running, name], running ? EVERY : 0);
+  const all = useMemo(() => panelsOf(live.data ?? [], byTime), [live.data, byTime]);
+  const panels = useMemo(() => all.filter((p) => name || p.name.toLowerCase().includes(text.toLowerCase())), [all, text, name]);
+  const more = live.data?.some((r) => r.more) ?? false;
   if (!live.data) return live.error ? <Failure error={live.error} /> : <Loading />;
-  if (!panels.length) return <Empty title={t("job.noMetrics")} hint={t("job.noMetricsHint")} command="::trainyard step=900 loss=0.31 auc=0.71" />;
+  if (!all.length && !name) return <Empty title={t("job.noMetrics")} hint={t("job.noMetricsHint")} command="::trainyard step=900 loss=0.31 auc=0.71" />;
   return (
     <>
       <Failure error={live.error} />
       <div class="filters">
+        <input type="search" aria-label={t("runs.byMetric")} placeholder={t("runs.byMetric")} value={text} onInput={(e) => { setText(e.currentTarget.value); setName(""); }}
+          onKeyDown={(e) => e.key === "Enter" && more && setName(text)} />
         <label>{t("runs.smooth")} <input type="range" min="0" max="0.99" step="0.01" value={weight} onInput={(e) => setWeight(Number(e.currentTarget.value))} /> <output>{weight.toFixed(2)}</output></label>
         <label class="check"><input type="checkbox" checked={log} onChange={(e) => setLog(e.currentTarget.checked)} /> {t("runs.log")}</label>
         <label>{t("runs.axis")} <select value={byTime ? "time" : "step"} onChange={(e) => setByTime(e.currentTarget.value === "time")}>
@@ -101,6 +108,8 @@ export function MetricsOf({ of }: { of: Source[] }) {
         </select></label>
         <span class="dim">{t("runs.reset")}</span>
       </div>
+      {more && <p>{t("runs.moreMetrics", { n: all.length })}</p>}
+      {!panels.length && <p class="dim">{t("runs.noMetric")}</p>}
       <div class="charts">
         {panels.map((p) => <Chart key={p.name} name={plain(p.name)} curves={p.curves} look={{ weight, log: log && p.curves.every((c) => c.y.every((v) => v === null || v > 0)), time: p.time, sync: p.time ? "time" : "step" }} />)}
       </div>

@@ -20,7 +20,7 @@ export interface Trial {
 
 /** Nested choices become names with dots: `layer.units`. */
 export function flatten(parameters: Record<string, unknown>, at = ""): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
+  const out = Object.create(null) as Record<string, unknown>; // a parameter may be named __proto__
   for (const [k, v] of Object.entries(parameters)) {
     const name = at ? `${at}.${k}` : k;
     if (v && typeof v === "object" && !Array.isArray(v)) Object.assign(out, flatten(v as Record<string, unknown>, name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts that all pages share. Data is only ever text or an attribute's value here.
-import type { ComponentChildren, JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal, useComputed, useSignal } from "@preact/signals";
 import { ApiError } from "./api";
@@ -93,6 +93,16 @@ export function Failure({ error }: { error: unknown }) {
       )}
     </div>
   );
+}
+
+/** A view that what it was told does not fit says so, and the rest of the page goes on. */
+export class Guard extends Component<{ children: ComponentChildren }, { error?: unknown }> {
+  static override getDerivedStateFromError(error: unknown) {
+    return { error };
+  }
+  override render() {
+    return this.state.error === undefined ? this.props.children : <Failure error={this.state.error} />;
+  }
 }
 
 export function Copy({ text, label }: { text: string; label?: string }) {

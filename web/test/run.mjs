@@ -725,6 +725,34 @@ const tasks = {
     assert.notEqual(await page.title(), "owned");
     assert.equal(await count("main img, main script"), 0);
   },
+  async a_metric_is_found_among_many() {
+    const j = await yard.submit({ name: `long-${"x".repeat(200)}`, command: "for i in $(seq 250); do echo ::trainyard step=1 m$i=$i; done; echo ::trainyard step=2 m7=9" });
+    await yard.ended(j.id);
+    await open(`#/jobs/${j.id}?tab=metrics`);
+    await see("There are more metrics than the 200 shown");
+    await page.getByLabel("Search metrics by name").fill("m24");
+    await until("some of them", async () => (await count(".chart")) < 20);
+    const late = (await yard.ask("GET", `/jobs/${j.id}/series`)).series.map((s) => s.name);
+    const name = Array.from({ length: 250 }, (_, i) => `m${i + 1}`).find((m) => !late.includes(m));
+    await page.getByLabel("Search metrics by name").fill(name);
+    await see("No metric has this name.");
+    await page.keyboard.press("Enter");
+    await page.locator(".chart", { hasText: name }).locator("canvas").waitFor();
+    assert.equal(await count(".chart"), 1);
+    await accessible("a metric among many");
+    await open("#/jobs?name=long-x");
+    await row("long-x").waitFor();
+    const [table, state] = [await page.locator(".table").first().boundingBox(), await row("long-x").locator(".state").boundingBox()];
+    assert.ok(state.x + state.width < table.x + table.width, "a long name pushes the others out");
+  },
+  async an_answer_of_other_types_breaks_one_view_alone() {
+    await page.route("**/api/v1/serving/ctr", (route) => route.fulfill({ json: { model: { a: 1 }, version: [1], step: "x", outputs: 5, columns: null } }));
+    await open("#/serving/ctr");
+    await page.locator("main [role=alert]").waitFor();
+    await page.unroute("**/api/v1/serving/ctr");
+    await page.getByRole("link", { name: "Jobs", exact: true }).click();
+    await row("deepfm-criteo").waitFor();
+  },
   async an_address_leads_no_request_elsewhere() {
     const forged = await yard.submit({
       name: "forger", output: { model: "" },
