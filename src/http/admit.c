@@ -110,15 +110,47 @@ static enum rc too_many(struct http_call *c, struct err *err)
     return err_coded(err, RC_INVAL, E5011, "too many requests; retry later");
 }
 
-static void find_bearer(struct http_call *c)
+/* Of several cookies the one that counts; those of two users are nobody's. */
+static enum rc find_session(struct http_call *c, struct store *s, struct err *err)
+{
+    const char *all[HTTP_COOKIES_MAX];
+    size_t n = http_cookie_sessions(c, all);
+    enum rc rc = err_coded(err, RC_INVAL, E5008, "a valid token is required");
+    bool found = false;
+    for (size_t i = 0; i < n; i++) {
+        struct http_caller who;
+        struct err why = {0};
+        enum rc one = http_auth_find(c->api->auth, s, all[i], &who, &why);
+        c->by_cookie = true;
+        if (one) {
+            if (!found) {
+                rc = one;
+                *err = why;
+            }
+            continue;
+        }
+        if (found && strcmp(who.name, c->who.name) != 0)
+            return err_coded(
+                err, RC_INVAL, E5008,
+                "the browser sends sessions of two users: delete the cookies "
+                "of this address");
+        c->who = who;
+        c->bearer = arena_printf(&c->arena, "Bearer %s", all[i]);
+        found = true;
+        rc = RC_OK;
+    }
+    return rc;
+}
+
+static enum rc find_caller(struct http_call *c, struct store *s, struct err *err)
 {
     const char *given = admit_header(c, "Authorization");
-    const char *session = given ? NULL : http_cookie_session(c);
-    if (given && strncasecmp(given, "Bearer ", 7) == 0)
-        c->bearer = given;
-    c->by_cookie = session != NULL;
-    if (session)
-        c->bearer = arena_printf(&c->arena, "Bearer %s", session);
+    if (!given)
+        return find_session(c, s, err);
+    if (strncasecmp(given, "Bearer ", 7) != 0)
+        return err_coded(err, RC_INVAL, E5008, "a valid token is required");
+    c->bearer = given;
+    return http_auth_find(c->api->auth, s, given + strlen("Bearer "), &c->who, err);
 }
 
 /* Who has no valid token is counted by address, so that guessing is slow. */
@@ -132,15 +164,9 @@ static enum rc check_token(struct http_call *c, struct err *err)
                                c->address, now)
                    ? RC_OK
                    : too_many(c, err);
-    find_bearer(c);
-    if (c->bearer) {
-        struct http_db *d = api_db(a);
-        rc = http_auth_find(a->auth, d->store, c->bearer + strlen("Bearer "), &c->who,
-                            err);
-        api_db_back(a, d);
-    } else {
-        rc = err_coded(err, RC_INVAL, E5008, "a valid token is required");
-    }
+    struct http_db *d = api_db(a);
+    rc = find_caller(c, d->store, err);
+    api_db_back(a, d);
     if (rc == RC_INVAL)
         return http_limit_take(a->strangers, c->address, now) ? (c->status = 401, rc)
                                                               : too_many(c, err);

@@ -27,9 +27,25 @@ static const char *cookie_name(struct http_call *c)
                         port ? "-" : "", port ? colon + 1 : "");
 }
 
-const char *http_cookie_session(struct http_call *c)
+struct sessions {
+    const char *name, **at;
+    size_t n;
+};
+
+static enum MHD_Result take_session(void *arg, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
 {
-    return MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(c));
+    struct sessions *s = arg;
+    if (value && strcmp(key, s->name) == 0 && s->n < HTTP_COOKIES_MAX)
+        s->at[s->n++] = value;
+    return MHD_YES;
+}
+
+size_t http_cookie_sessions(struct http_call *c, const char *out[HTTP_COOKIES_MAX])
+{
+    struct sessions s = {.name = cookie_name(c), .at = out};
+    MHD_get_connection_values(c->conn, MHD_COOKIE_KIND, take_session, &s);
+    return s.n;
 }
 
 void http_cookie_set(struct http_call *c, const char *token, int64_t seconds)

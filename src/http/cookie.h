@@ -15,8 +15,11 @@
 
 #define HTTP_CSRF_HEADER "X-Trainyard-Csrf"
 
-/* The token in the request's cookie; NULL: none. */
-const char *http_cookie_session(struct http_call *c);
+/* The tokens in the request's cookies; how many. Another port of the same host may have set one of
+ * the same name for a longer path, which browsers send first.
+ */
+#define HTTP_COOKIES_MAX 4
+size_t http_cookie_sessions(struct http_call *c, const char *out[HTTP_COOKIES_MAX]);
 /* The answer sets it, for so many seconds; 0 takes it away. */
 void http_cookie_set(struct http_call *c, const char *token, int64_t seconds);
 /* What a change must bring along; it follows from the token, and says nothing about it. */

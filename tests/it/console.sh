@@ -195,6 +195,26 @@ a_session_goes_with_its_token()
     finish
 }
 
+cookies_of_another_port_keep_nobody_out()
+{
+    start
+    log_in
+    name=$(awk '/trainyard/ { print $6 }' jar) session=$(awk '/trainyard/ { print $7 }' jar)
+    ask GET /api/v1/session -H "Cookie: $name=ty_planted; $name=$session"
+    answers 200
+    ask GET /api/v1/session -H "Cookie: $name=ty_planted"
+    answers 401
+    ask POST /api/v1/users -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"name":"eve","role":"viewer"}'
+    answers 201
+    ask POST /api/v1/users/eve/tokens -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{}'
+    ask POST /api/v1/session -c eve -H 'Content-Type: application/json' -d "{\"token\":\"$(field token)\"}"
+    answers 200
+    ask GET /api/v1/session -H "Cookie: $name=$(awk '/trainyard/ { print $7 }' eve); $name=$session"
+    answers 401
+    out_has "sessions of two users"
+    finish
+}
+
 who_guesses_keeps_nobody_out()
 {
     start --rate 20
@@ -431,6 +451,6 @@ lists_of_jobs_and_long_addresses()
 }
 
 tap_cases the_page_runs_nothing_but_its_own_files a_session_is_a_cookie_that_scripts_cannot_read \
-    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token a_session_goes_with_its_token who_guesses_keeps_nobody_out sessions_of_a_user_are_limited streams_of_a_user_are_limited \
+    a_change_by_cookie_needs_its_proof a_session_may_no_more_than_its_token a_session_goes_with_its_token cookies_of_another_port_keep_nobody_out who_guesses_keeps_nobody_out sessions_of_a_user_are_limited streams_of_a_user_are_limited \
     over_tls_the_cookie_goes_nowhere_else a_link_of_ui_works_once curves_keep_their_peaks \
     model_servers_are_asked_by_the_server lists_of_jobs_and_long_addresses

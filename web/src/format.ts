@@ -18,6 +18,11 @@ export function duration(millis: number): string {
   return `${parts[first]}${units[first]} ${parts[first + 1]}${units[first + 1]}`;
 }
 
+/** How long ago: what lies back more than a minute in minutes, so that a list of it need not be drawn again every second. */
+export function age(millis: number): string {
+  return duration(millis < 60000 ? millis : Math.floor(millis / 60000) * 60000).replace(/ 0\D+$/, "");
+}
+
 export function bytes(n: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let i = 0;

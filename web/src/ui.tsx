@@ -6,7 +6,7 @@ import { signal, useComputed, useSignal } from "@preact/signals";
 import { ApiError } from "./api";
 import { lang, t, type Key } from "./i18n";
 import { route } from "./router";
-import { plain, stamp, duration } from "./format";
+import { age, plain, stamp, duration } from "./format";
 
 const SIGNS: Record<string, string> = {
   Creating: "○", Queuing: "◔", EnvPreparing: "◑", Running: "▶", Restarting: "↻", Suspended: "‖",
@@ -56,7 +56,7 @@ export function Ago({ at }: { at: number }) {
   when.value = at;
   const text = useComputed(() => {
     const past = now.value - when.value;
-    return past < 0 ? t("common.in", { time: duration(-past) }) : t("common.ago", { time: duration(past) });
+    return past < 0 ? t("common.in", { time: duration(-past) }) : t("common.ago", { time: age(past) });
   });
   if (!at) return <span class="dim">–</span>;
   return <time dateTime={new Date(at).toISOString()} title={stamp(at)}>{text}</time>;

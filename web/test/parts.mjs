@@ -15,7 +15,7 @@ async function part(name) {
 }
 
 const { Logbook } = await part("logbook.ts");
-const { csvCell, number, plain } = await part("format.ts");
+const { age, csvCell, number, plain } = await part("format.ts");
 const { flatten } = await part("space.ts");
 const { cronOf, times, wallClock } = await part("calendar.tsx");
 
@@ -54,6 +54,13 @@ const cases = {
     assert.equal(plain("a\u202eb\u0007"), "a[U+202E]b\u2407");
     assert.equal(plain([1]), "[1]");
     assert.equal(number(-0), "0");
+  },
+  ages_are_as_exact_as_they_need_to_be() {
+    assert.equal(age(59000), "59s");
+    assert.equal(age(61000), "1m");
+    assert.equal(age(3599000), "59m");
+    assert.equal(age(3600000 + 125000), "1h 2m");
+    assert.equal(age(86400000 * 3), "3d");
   },
   a_parameter_may_have_any_name() {
     assert.deepEqual(Object.entries(flatten(JSON.parse('{"__proto__": 1, "a": {"b": 2}}'))), [["__proto__", 1], ["a.b", 2]]);

@@ -151,7 +151,7 @@ export const en = {
   "create.wrong": "The server found {n} problems:",
   "create.more": "More settings",
   "runs.title": "Training runs",
-  "runs.hint": "Runs in directories, and jobs that report metrics. Choose some to compare them.",
+  "runs.hint": "Runs in directories, and jobs. Choose some to compare their settings and the metrics that they report.",
   "runs.empty": "No job has reported a metric yet",
   "runs.compare": "Compare",
   "runs.smooth": "Smoothing",

@@ -152,7 +152,7 @@ export const zh: Record<Key, string> = {
   "create.wrong": "服务器发现 {n} 个问题:",
   "create.more": "更多设置",
   "runs.title": "训练过程",
-  "runs.hint": "目录中的训练,以及上报过指标的任务。勾选若干个进行比较。",
+  "runs.hint": "目录中的训练,以及任务。勾选若干个,比较其设置和上报的指标。",
   "runs.empty": "还没有任务上报过指标",
   "runs.compare": "比较",
   "runs.smooth": "平滑",
