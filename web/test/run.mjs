@@ -414,8 +414,8 @@ const tasks = {
     const ages = () => page.locator("tbody time").allTextContents();
     await page.waitForTimeout(4000);
     assert.equal(asked, 0, "the page polls");
-    await yard.submit({ name: "told", command: "true" });
-    await row("told").getByText("Succeeded").waitFor();
+    await yard.submit({ name: "told-to-a-list", command: "true" });
+    await row("told-to-a-list").getByText("Succeeded").waitFor();
     page.off("request", note);
     assert.ok(asked > 0);
     await page.waitForTimeout(1500); // what that led to
