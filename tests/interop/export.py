@@ -50,6 +50,7 @@ SEQ_CONTEXT = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_
                '["adgroup_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
 SEQ_MATCH = ('feature_groups { group_name: "match" group_type: SEQUENCE embedding_name_suffix: "match" '
              'feature_names: ["cate_id", "click_50_seq__cate_id", "click_50_seq__adgroup_id"] } ')
+CLASSES = ' num_class: 2 losses { softmax_cross_entropy {} } metrics { auc {} }'
 BCE = ' losses { binary_cross_entropy {} } metrics { auc {} }'
 MLP = '{ hidden_units: [16, 8] use_bn: true activation: "nn.ReLU" }'
 TOWER = 'task_towers { tower_name: "%s" label_name: "%s" mlp { hidden_units: 8 activation: "Dice" } losses { binary_cross_entropy {} } metrics { auc {} } } '
@@ -134,6 +135,10 @@ MODELS = {
     'dat': USER + ITEM + AUGMENTS + f'dat {{ user_tower {{ input: "user" augment_input: "user_aug" mlp {TANH} }} item_tower {{ input: "item" augment_input: "item_aug" mlp {TANH} }} output_dim: 8 similarity: COSINE temperature: 0.5 in_batch_negative: true }}' + MATCH,
     'dssm': USER + ITEM + f'dssm {{ user_tower {{ input: "user" mlp {TANH} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 8 similarity: COSINE temperature: 0.1 in_batch_negative: true }}' + MATCH,
     'dssm_v2': USER + ITEM + f'dssm_v2 {{ user_tower {{ input: "user" mlp {TANH} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 8 similarity: INNER_PRODUCT temperature: 1 in_batch_negative: true }}' + MATCH,
+    'look_alike': HIST + USER + 'look_alike { seeds_input: "hist" user_input: "user" units: 6 }' + BCE,
+    'match_towers': HIST + ITEM + USER + f'match_towers {{ query_input: "hist" candidate_inputs: ["item", "user"] query_tower {{ encoder: "gru" units: 5 output_dim: 8 }} candidate_tower {{ mlp {TANH} output_dim: 8 }} share_candidate_tower: false scale: 4 }}' + CLASSES,
+    'match_towers:conv': HIST + ITEM + ITEM.replace('"item"', '"other"') + f'match_towers {{ query_input: "hist" candidate_inputs: ["item", "other"] query_tower {{ encoder: "cnn" window: 3 units: 8 }} candidate_tower {{ mlp {TANH} }} }}' + CLASSES,
+    'text_cnn': HIST + f'text_cnn {{ input: "hist" windows: [2, 3, 5] filters: 6 mlp {MLP} }}' + CLASSES,
     'mask_net': ALL + 'mask_net { mask_net_module { n_mask_blocks: 2 mask_block { reduction_ratio: 1.5 hidden_dim: 16 } top_mlp { hidden_units: [8] activation: "nn.Tanh" } } }' + BCE,
     'mind': USER + ITEM + HIST + f'mind {{ user_tower {{ input: "user" history_input: "hist" user_mlp {{ hidden_units: [6, 5] }} hist_seq_mlp {{ hidden_units: [5, 4] }} capsule_config {{ max_seq_len: 9 high_dim: 6 num_iters: 3 routing_logits_scale: 2 routing_init_method: "zeros" max_k: 3 }} concat_mlp {{ hidden_units: [7] }} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 4 simi_pow: 4 temperature: 0.5 in_batch_negative: true }}' + MATCH,
     'dbmtl': ALL_SEQ + f'dbmtl {{ mask_net {{ n_mask_blocks: 2 mask_block {{ hidden_dim: 8 }} top_mlp {MLP} }} bottom_mlp {MLP} expert_mlp {MLP} num_expert: 2 gate_mlp {{ hidden_units: 4 }} {BAYES} }}',
