@@ -204,6 +204,9 @@ class Writer:
     def on_ReduceSum(self, node, a, _):
         return 'torch.sum(%s, %s, %s)' % (a, self.fixed(node, 1), bool(node.attrs.get('keepdims', 1)))
 
+    def on_ReduceMax(self, node, a):
+        return 'torch.amax(%s, %s, %s)' % (a, node.attrs['axes'], bool(node.attrs.get('keepdims', 1)))
+
     def on_ReduceLogSumExp(self, node, a):
         return 'torch.logsumexp(%s, %s, %s)' % (a, node.attrs['axes'], bool(node.attrs.get('keepdims', 1)))
 

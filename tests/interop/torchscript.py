@@ -39,7 +39,8 @@ def read_tensors(path):
 
 # Every kind of input and the rarer ops: two histories, weights of attention, a loop, convolutions, two towers.
 CASES = [('deepfm', 'f32'), ('deepfm', 'int8'), ('deepfm', 'int4'), ('deepfm', 'int2'), ('multi_tower_din', 'bf16'),
-         ('dien:augru', 'f32'), ('fgcnn', 'f32'), ('dssm', 'f32'), ('bst', 'f32')]
+         ('dien:augru', 'f32'), ('fgcnn', 'f32'), ('dssm', 'f32'), ('bst', 'f32'),
+         ('match_towers', 'f32'), ('text_cnn', 'f32')]
 
 
 def rows_of(features, name, rows):
