@@ -111,7 +111,7 @@ export function Parallel({ axes, trials, better, choose }: { axes: Axis[]; trial
       const level = axes.map((a) => (v: number) => yOf(place(a, v)));
       for (const { tr, on, rank } of order) { // a path for each: one path of many lines takes twice as long
         g.strokeStyle = on ? shade(look, rank, trials.length > 300 ? 0.45 : 0.75) : look.line;
-        g.lineWidth = on ? 1 : 0.6; // without a graphics card lines of at most one pixel take half the time
+        g.lineWidth = !on ? 0.6 : trials.length > 300 ? 1 : 1.5; // without a graphics card lines of at most one pixel take half the time
         g.beginPath();
         let begun = false;
         axes.forEach((a, i) => {

@@ -294,6 +294,9 @@ const tasks = {
     await page.getByLabel("Smoothing").fill("0.6");
     await page.locator(".u-legend", { hasText: "(raw)" }).first().waitFor();
     await page.getByLabel("Logarithmic").check();
+    const lists = await page.locator(".chooser").boundingBox();
+    assert.ok(lists.height < 420, "the lists push the curves out of view");
+    await page.getByLabel("Smoothing").evaluate((e) => scrollTo(0, e.getBoundingClientRect().top - 30));
     await view("runs");
   },
   async see_runs_of_a_directory() {
@@ -801,6 +804,16 @@ const tasks = {
     await accessible("dark job");
     await page.getByRole("button", { name: "English" }).click();
     await page.getByRole("button", { name: "Switch between dark and light" }).click();
+  },
+  async a_small_screen_shows_the_page() {
+    await page.setViewportSize({ width: 375, height: 700 });
+    await open("#/jobs");
+    await row("deepfm-criteo").waitFor();
+    const [side, body] = [await page.locator("nav.side").boundingBox(), await page.evaluate(() => document.documentElement.scrollWidth)];
+    assert.ok(side.height < 140, `the menu is ${side.height} pixels high`);
+    assert.ok(body <= 375, "the page is wider than the screen");
+    await accessible("a small screen");
+    await page.setViewportSize({ width: 1360, height: 850 });
   },
   async work_by_keyboard() {
     await open("#/jobs");
