@@ -15,11 +15,6 @@
 #include "text/job/job.h"
 #include "text/json_out.h"
 
-/* One event of a stream. */
-#define EVENT                                                                           \
-    "{\"schema\":{\"type\":\"object\",\"properties\":{\"event\":{\"type\":\"string\"}," \
-    "\"data\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}}}}"
-
 #define DOCUMENT_MAX ((size_t)4 << 20)
 
 static void put_words(struct json_out *j, const char *words)
@@ -258,7 +253,7 @@ static void put_content(struct json_out *j, const struct http_schema_table *t)
         break;
     case SCHEMA_STREAM:
         json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
-        json_put_raw(j, "text/event-stream", EVENT);
+        json_put_raw(j, "text/event-stream", HTTP_SCHEMA_EVENT);
         break;
     case SCHEMA_NOTHING:
     case SCHEMA_PAGE:

@@ -66,6 +66,11 @@ struct http_schema_table {
                          content; else NULL */
 };
 
+/* Content of one event of a stream, as OpenAPI says it. */
+#define HTTP_SCHEMA_EVENT                                                               \
+    "{\"schema\":{\"type\":\"object\",\"properties\":{\"event\":{\"type\":\"string\"}," \
+    "\"data\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}}}}"
+
 #define SCHEMA(n, file) extern const struct http_schema_table http_schema_##n;
 #include "http/schemas.def"
 #undef SCHEMA

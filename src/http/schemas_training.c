@@ -61,7 +61,7 @@ const struct http_schema_table http_schema_Changes = {
         "events named changed: {\"jobs\", \"records\", \"experiments\", \"runs\"}, each a "
         "text that is another one when that list has changed",
     .kind = SCHEMA_PAGE,
-    .json = "{\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}}"};
+    .json = "{\"text/event-stream\":" HTTP_SCHEMA_EVENT "}"};
 
 #define CAPACITY                                              \
     ITEM(cpu_milli, INT, "thousandths of a processor", MUST), \
