@@ -18,6 +18,7 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
+from . import frames
 from .errors import CheckpointError, DataError, UsageError
 
 __all__ = ["Embeddings", "embeddings", "save_state_dict", "state_dict", "tables"]
@@ -180,8 +181,8 @@ def save_state_dict(state: Mapping[str, Any], model_dir: str, like: Optional[str
     `like`, the rest of which stays. Without either it serves to predict, to export and to fine-tune.
     """
     store = _store()
-    if step is not None and (not isinstance(step, int) or step < 0):
-        raise CheckpointError(f"step: a number from 0 on is wanted, not {step!r}")
+    if step is not None:
+        step = frames.whole_number("step", step, 0, CheckpointError)
     for name, value in state.items():
         if not hasattr(value, "shape"):
             raise CheckpointError(f"{name}: a tensor is wanted, not {type(value).__name__}")

@@ -72,8 +72,8 @@ class _Described:
             raise ConfigError("command is empty")
         if not isinstance(command, (str, list, tuple)):
             raise ConfigError(f"command: a text or a list of words is wanted, not {type(command).__name__}")
-        if instance_count is not None and (not isinstance(instance_count, int) or instance_count < 1):
-            raise ConfigError(f"instance_count: a number from 1 on is wanted, not {instance_count!r}")
+        if values is not None and not isinstance(values, Mapping):
+            raise ConfigError(f"hyperparameters: a dict is wanted, not {type(values).__name__}")
         self.image_uri = image_uri
         self.command = command
         self.source_dir = source_dir
@@ -85,7 +85,7 @@ class _Described:
         self.base_job_name = base_job_name
         self.max_run_time = max_run_time
         self.instance_type = instance_type
-        self.instance_count = instance_count or 1
+        self.instance_count = 1 if instance_count is None else frames.whole_number("instance_count", instance_count, 1, ConfigError)
         self.labels = dict(labels or {})
         self._session = Session(server=session) if isinstance(session, str) else session
         self.more = _job_fields(more)

@@ -19,6 +19,7 @@ import tempfile
 import warnings
 import weakref
 from dataclasses import dataclass, field, fields
+from multiprocessing import context
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _tensors, frames
@@ -228,7 +229,7 @@ class Source:
 
 
 class _Begun:
-    """Whether a process, this one or one that was forked from it, has begun to read."""
+    """Whether another process, forked from this one or started by it, has begun to read."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
@@ -242,6 +243,8 @@ class _Begun:
         return os.getpid() == self._owner and self._shared[0] != 0
 
     def __reduce__(self) -> Any:
+        if context.get_spawning_popen() is not None:  # to a process that is started, which reads where we do not see it
+            self._shared[0] = 1
         return _Begun, ()
 
 

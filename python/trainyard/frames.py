@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import operator
 import os
 import re
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
@@ -132,6 +133,21 @@ def whole_texts(what: str, value: Any) -> Any:
     return value
 
 
+def whole_number(what: str, value: Any, least: int, error: Callable[[str], Exception]) -> int:
+    """A number as an int, numpy's too; True is none.
+
+    >>> whole_number("step", 5, 0, DataError)
+    5
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise error(f"{what}: a number from {least} on is wanted, not {value!r}")
+    return number
+
+
 def is_path(data: Any) -> bool:
     """A path, or some."""
     if isinstance(data, (list, tuple)) and data:
@@ -140,8 +156,8 @@ def is_path(data: Any) -> bool:
 
 
 def _write_pandas(data: Any, path: str, name: str) -> None:
-    if all(level is not None for level in data.index.names):  # set_index() made them of columns
-        data = data.reset_index()
+    if all(level is not None for level in data.index.names):  # set_index() made them of columns, or kept those
+        data = data.reset_index([level for level in data.index.names if level not in data.columns])
     refuse_twice(data, name)
     sparse = [c for c in data.columns if type(data[c].dtype).__name__ == "SparseDtype"]
     if sparse:  # Arrow has none

@@ -131,10 +131,14 @@ class Study:
         except UnicodeDecodeError as e:
             raise errors.TuneError(f"{path!r} is no study: {e}") from None
         kept = lines[:-1]  # a line without an end was cut off
-        if not kept:
-            self._write(self._head)
-            return
         try:
+            if not kept:
+                if not _line(self._head).startswith(lines[-1]):  # all of it, when the file is new
+                    raise errors.TuneError(f"{path!r} is no study, and is left as it is")
+                self._file.truncate(0)
+                self._file.seek(0)
+                self._write(self._head)
+                return
             self._repeat(kept)
             if lines[-1]:
                 self._file.truncate(len("".join(line + "\n" for line in kept).encode()))

@@ -306,6 +306,6 @@ def _absolute(fields: Any) -> Any:
     'a'
     """
     if isinstance(fields, Mapping):
-        return {k: v if k in ("searchSpace", "classArgs") else _absolute(v) if k not in _PATHS or isinstance(v, (list, Mapping)) else
+        return {k: v if k in ("searchSpace", "classArgs") else _absolute(v) if k not in _PATHS or not isinstance(v, (str, os.PathLike)) else
                 os.path.abspath(os.path.expanduser(v)) for k, v in fields.items()}
     return [_absolute(v) for v in fields] if isinstance(fields, list) else fields

@@ -48,7 +48,8 @@ class Arrays(Trained):
         scores = near.vectors @ users.vectors[3]
         self.assertEqual(list(scores), sorted(scores, reverse=True))
         for state, more, text in (({"w": "x"}, {}, "w: a tensor is wanted, not str"),
-                                  ({"w": users.vectors}, {"step": -5}, "step: a number from 0 on")):
+                                  ({"w": users.vectors}, {"step": -5}, "step: a number from 0 on"),
+                                  ({"w": users.vectors}, {"step": True}, "step: a number from 0 on")):
             with self.assertRaisesRegex(trainyard.CheckpointError, text):
                 trainyard.save_state_dict(state, "saved", **more)
         for vector, k in ((users.vectors[3][:5], 5), ([float("nan")] * 16, 5), (users.vectors[3], -1)):

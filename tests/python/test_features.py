@@ -254,10 +254,12 @@ class Tensors(Case):
 
     def test_a_position_of_workers_is_not_that_of_the_dataset(self):
         from torch.utils.data import DataLoader
-        data = self.dataset(rows(1000), positions=True)
-        next(iter(DataLoader(data, batch_size=None, num_workers=1)))
-        with self.assertRaisesRegex(trainyard.DataError, "read by other processes"):
-            data.state_dict()
+        for start in ("fork", "spawn"):
+            data = self.dataset(rows(1000), positions=True)
+            self.assertEqual(data.state_dict()["position"], "", "nothing was read yet")
+            next(iter(DataLoader(data, batch_size=None, num_workers=1, multiprocessing_context=start)))
+            with self.assertRaisesRegex(trainyard.DataError, "read by other processes"):
+                data.state_dict()
 
     def test_pinned_batches_are_for_cards(self):
         import torch

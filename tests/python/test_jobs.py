@@ -77,7 +77,8 @@ class Jobs:
         _, out = self.fit(est)
         self.assertEqual(out, f"--seed {2**64} --big {-10**40} --n {2**63}\n")
         for bad, text in (({"command": 5}, "command: a text or a list"), ({"instance_count": 0}, "instance_count: a number from 1 on"),
-                          ({"metric_definitions": {"a": "b"}}, "metric_definitions: a list of")):
+                          ({"metric_definitions": {"a": "b"}}, "metric_definitions: a list of"), ({"instance_count": True}, "from 1 on"),
+                          ({"hyperparameters": [1]}, "hyperparameters: a dict is wanted, not list")):
             with self.assertRaisesRegex(trainyard.ConfigError, text):
                 Estimator(**{"command": "true", **bad})
         os.makedirs("algorithms/boost/v1")

@@ -807,7 +807,8 @@ class Models(Case):
         model = self.train(frame, frame, set=edits).export("export")
         want = model.score(frame)["probs"].tolist()
         kinds = {"categories": frame.astype({"user_id": "category", "item_id": "category"}), "nullable": frame.astype({"age": "Int64"}),
-                 "indexed": frame.set_index(["user_id", "age"]), "lazy": polars.from_pandas(frame).lazy(),
+                 "indexed": frame.set_index(["user_id", "age"]), "kept": frame.set_index("user_id", drop=False),
+                 "lazy": polars.from_pandas(frame).lazy(),
                  "batch": pyarrow.RecordBatch.from_pandas(frame), "numpy": {c: frame[c].to_numpy() for c in frame},
                  "scalars": [{k: numpy.float64(v) if k == "price" else numpy.int64(v) for k, v in row.items()}
                              for row in frame.to_dict("records")]}

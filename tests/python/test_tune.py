@@ -175,6 +175,7 @@ class Experiments(Case):
         e.config.search_space = {}
         e.config.search_space_file = pathlib.Path("../space.json")
         e.config.experiment_working_directory = "../found"
+        e.config.tuner.code_directory = None  # as NNI has it
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertTrue(e.run())
         self.assertEqual([row["status"] for row in e.list_trial_jobs()], ["SUCCEEDED"] * 4)
@@ -408,6 +409,18 @@ class Experiments(Case):
         e = self.experiment("echo a\0; echo b")
         with self.assertRaisesRegex(trainyard.UsageError, "holds a NUL character"):
             e.start()
+        self.write("theirs.json", '{"a": 1}')
+        with self.assertRaisesRegex(trainyard.TuneError, "'theirs.json' is no study, and is left as it is"):
+            tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="theirs.json")
+        with open("theirs.json", encoding="utf-8") as f:
+            self.assertEqual(f.read(), '{"a": 1}')
+        tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="cut.jsonl").close()
+        with open("cut.jsonl", "r+b") as f:
+            f.truncate(9)
+        with tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="cut.jsonl") as study:
+            study.ask().tell(1)
+        with tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="cut.jsonl") as study:
+            self.assertEqual(len(study.trials), 1)
         self.write("deep.jsonl", "[" * 100000 + "\n")
         with self.assertRaisesRegex(trainyard.TuneError, "is damaged, or no study"):
             tune.Study({"x": {"_type": "uniform", "_value": [0, 1]}}, path="deep.jsonl")
