@@ -246,7 +246,8 @@ static enum rc tune_watch_pause(const struct tune_at *at, int signals, struct er
 
 enum rc tune_watch(struct tune_at *at, FILE *to, struct err *err)
 {
-    bool terminal = isatty(fileno(to)), alive = true;
+    bool terminal = isatty(fileno(to)), alive = true, away = false;
+    int64_t lost = 0;
     /* what was fetched from a server is removed at the end */
     int signals = tune_at_served(at) ? stop_signals_watch() : -1;
     struct buf last;
@@ -258,7 +259,8 @@ enum rc tune_watch(struct tune_at *at, FILE *to, struct err *err)
         struct experiment *e = NULL;
         struct buf b;
         rc = tune_at_refresh(at, err); /* first: what it wrote until then is read below */
-        alive = at->alive;
+        away = job_wait_for_server(rc, err, &lost);
+        alive = away || at->alive;
         if (!rc)
             rc = tune_at_experiment(at, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
@@ -270,6 +272,8 @@ enum rc tune_watch(struct tune_at *at, FILE *to, struct err *err)
         }
         buf_release(&b);
         experiment_close(e);
+        if (away)
+            rc = RC_OK;
         if (!rc && alive)
             rc = tune_watch_pause(at, signals, err);
     }

@@ -310,19 +310,20 @@ a_server_that_starts_again_goes_on()
     person ann
     as ann
     config 3 "'sleep 3; echo ::trainyard default={{x}}'"
-    create
+    "$TRAINYARD" tune create --config code/config.yml --wait >waited 2>waited.err &
+    waits=$!
     for _ in $(seq 100); do
-        grep -q '"e": "running"' "exps/$id/log.jsonl" 2>/dev/null && break
+        id=$(head -n 1 waited)
+        grep -q '"e": "running"' "exps/${id:-none}/log.jsonl" 2>/dev/null && break
         sleep 0.1
     done
     kill -9 "$server"
     wait "$server" 2>/dev/null
+    sleep 1.5 # who waits has asked meanwhile
     start "${url#http://}"
-    for _ in $(seq 60); do
-        run "$TRAINYARD" tune get "$id" --json
-        grep -q '"DONE"' .out && break
-        sleep 0.5
-    done
+    wait "$waits" || fail "who waited stopped: $(tail -n 2 waited.err)"
+    grep -q 'waiting up to a minute' waited.err || fail "nobody was told that the server is away"
+    run "$TRAINYARD" tune get "$id" --json
     json 'd["status"] == "DONE" and d["trials"]["SUCCEEDED"] == 3 and d["best"]["value"] == 3'
     run "$TRAINYARD" tune update "$id" --trials 5
     err_has "nothing runs the experiment now"
