@@ -33,8 +33,8 @@ def refused(f, *args):
 
 
 def syscall(number, *args):
-    ctypes.set_errno(0)
-    result = libc.syscall(number, *args)
+    ctypes.set_errno(0)  # whole words: of an int of C the upper half would be anything
+    result = libc.syscall(*(ctypes.c_long(a) if isinstance(a, int) else a for a in (number, *args)))
     return None if result < 0 else f"system call {number} gave {result}"
 
 
@@ -154,7 +154,12 @@ def kill_processes_by_number():
 
 @attack
 def read_memory_of_the_victim():
-    return syscall(310, pid, None, 0, None, 0, 0)
+    """That an address is wrong (EFAULT) is told only to those who may read; a process of our own may have the number."""
+    if os.path.exists(f"/proc/{pid}") and os.stat(f"/proc/{pid}").st_uid == os.getuid():
+        return None
+    to, of = (ctypes.c_long * 2)(ctypes.addressof(ctypes.create_string_buffer(8)), 8), (ctypes.c_long * 2)(1, 8)
+    got = syscall(310, pid, to, 1, of, 1, 0)
+    return got or ("the address alone was refused" if ctypes.get_errno() == errno.EFAULT else None)
 
 
 @attack
